@@ -1,0 +1,79 @@
+import { type Stopwatch, stopwatch } from "./clock.ts";
+import { isStoreSetupError } from "./errors.ts";
+import { randomId } from "./id.ts";
+import type { Kernel } from "./kernel.ts";
+import { reach } from "./reach.ts";
+import type { ClaimRecord, ClaimRef, ClaimRequest, ClaimResult, Settled, SettledState } from "./store.ts";
+
+export type Wanted = Omit<ClaimRequest, "attemptId" | "seen" | "holder" | "namespace">;
+
+export interface Won {
+  readonly answer: "won";
+  readonly ref: ClaimRef;
+  /** Started before the claim was sent: the lease is over at the latest `leaseMs` after. */
+  readonly sent: Stopwatch;
+}
+
+/** Others may free and take the key while we ask: after so many rounds the caller is told who has it. */
+const maxRounds = 10;
+
+/**
+ * @throws TwiceproofError `STORE_UNAVAILABLE`; then nothing was executed, and a claim that landed unnoticed is released
+ * as soon as the store answers again, or else is in doubt after its lease.
+ */
+export async function claim(
+  kernel: Kernel,
+  wanted: Wanted,
+): Promise<Won | { readonly answer: "taken"; readonly record: ClaimRecord } | Extract<ClaimResult, { answer: "fenced" }>> {
+  const ask = wanted.kind === "lock" ? kernel.claimLock : kernel.claimEffect;
+  let free: ClaimRecord | undefined;
+  for (let round = 1; ; round++) {
+    const sent = stopwatch();
+    const { namespace, holder } = kernel;
+    const request = { ...wanted, namespace, holder, attemptId: randomId(), seen: free?.version ?? null };
+    const ref: ClaimRef = { id: wanted.id, attemptId: request.attemptId, token: (free?.token ?? 0) + 1 };
+    const result = await reach((caller) => ask(request, caller), {
+      withinMs: kernel.storeTimeoutMs,
+      onLate: (late) => late.answer === "won" && releaseUnnoticed(kernel, ref),
+    }).catch((error: unknown) => {
+      if (!isStoreSetupError(error)) releaseUnnoticed(kernel, ref);
+      throw error;
+    });
+    if (result.answer === "won") return { answer: "won", ref: { ...ref, token: result.token }, sent };
+    if (result.answer === "fenced" || result.answer === "taken") return result;
+    if (round === maxRounds) return { answer: "taken", record: result.record };
+    free = result.record;
+  }
+}
+
+/** Safe, because no body ran under this claim. */
+export function releaseUnnoticed(kernel: Kernel, ref: ClaimRef): void {
+  settle(kernel, ref, { state: "released", payload: null }, { background: true }).catch(() => undefined);
+}
+
+export interface SettleOutcome {
+  readonly state: SettledState;
+  readonly payload: ClaimRecord["payload"];
+}
+
+/** Retried three times as long as a claim: the outcome is known, and only the record is missing (promise 17). */
+export function settle(
+  kernel: Kernel,
+  ref: ClaimRef,
+  outcome: SettleOutcome,
+  options: { readonly background?: boolean } = {},
+): Promise<Settled> {
+  return reach((caller) => kernel.settle({ ...ref, ...outcome }, caller), {
+    withinMs: 3 * kernel.storeTimeoutMs,
+    ...options,
+  });
+}
+
+/** Best effort: when the store can't be reached, the lease runs out and says the same. */
+export async function abandon(kernel: Kernel, ref: ClaimRef, reason: string): Promise<void> {
+  await reach(() => kernel.store.abandon(ref, reason), { withinMs: kernel.storeTimeoutMs }).catch(() => undefined);
+}
+
+export function read(kernel: Kernel, id: string): Promise<ClaimRecord | null> {
+  return reach((caller) => kernel.get({ id }, caller), { withinMs: kernel.storeTimeoutMs });
+}

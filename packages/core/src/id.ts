@@ -1,0 +1,46 @@
+import { createHash, randomBytes } from "node:crypto";
+import { hostname } from "node:os";
+import type { ClaimKind } from "./store.ts";
+
+/** Changing what goes in, or its order, makes every recorded effect a new one. */
+const idVersion = "twiceproof/1";
+
+/** SHA-256 over the length-prefixed UTF-8 bytes, so that no two triples share an input and keys compare as bytes (promise 6). */
+export function claimId(namespace: string, kind: ClaimKind, key: string): string {
+  return digest(idVersion, namespace, kind, key).toString("hex");
+}
+
+export function digest(...parts: readonly string[]): Buffer {
+  const hash = createHash("sha256");
+  for (const part of parts) {
+    const bytes = Buffer.from(part, "utf8");
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(bytes.length);
+    hash.update(length).update(bytes);
+  }
+  return hash.digest();
+}
+
+/** What an outside API gets: the same on every attempt of one effect, and 36 characters, which every known API accepts. RFC 9562, version 8. */
+export function idempotencyKey(id: string): string {
+  const bytes = Buffer.from(id.slice(0, 32), "hex");
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
+  const hex = bytes.toString("hex");
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+}
+
+/** For attempts and decisions: 128 random bits. */
+export function randomId(): string {
+  return randomBytes(16).toString("hex");
+}
+
+/** Short enough to read aloud; a prefix of the id. */
+export function shortRef(id: string): string {
+  return id.slice(0, 8);
+}
+
+/** For people, never compared: two processes of one host differ, and so do two lives of one pid. */
+export function holderName(): string {
+  return `${hostname()}:${process.pid}:${randomBytes(3).toString("hex")}`;
+}

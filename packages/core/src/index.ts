@@ -1,0 +1,39 @@
+export {
+  type Answer,
+  type Classify,
+  done,
+  doneWithoutResult,
+  notDone,
+  notExecuted,
+  oneRequest,
+  refused,
+  unknown,
+} from "./classify.ts";
+export type { Decided, Doubt, DoubtQuery, Doubts } from "./doubts.ts";
+export { type AnyEffect, defineEffect, type Effect, type EffectContext, type EffectRules, type ReconcileContext } from "./effect.ts";
+export {
+  type ErrorCode,
+  findTwiceproofError,
+  type HolderFacts,
+  isInDoubt,
+  isKeyReused,
+  isLost,
+  isNotExecuted,
+  isRefused,
+  isRunning,
+  isThreadBusy,
+  isTwiceproofError,
+  TwiceproofError,
+} from "./errors.ts";
+export type { TwiceproofEvent } from "./events.ts";
+export { memoryStore } from "./memory-store.ts";
+export type { CallOptions, Once, OnceOptions } from "./once.ts";
+export type { Run, RunOptions } from "./run.ts";
+export type { ClaimRecord, DoubtRef, HistoryEntry, Resolved, Store } from "./store.ts";
+export {
+  createTwiceproof,
+  type ExclusiveContext,
+  type ExclusiveOptions,
+  type Twiceproof,
+  type TwiceproofOptions,
+} from "./twiceproof.ts";

@@ -1,0 +1,91 @@
+import { frames } from "./chain.ts";
+import type { Codec } from "./codec.ts";
+import { TwiceproofError } from "./errors.ts";
+import type { TwiceproofEvent } from "./events.ts";
+import { createHeartbeat, type Heartbeat } from "./heartbeat.ts";
+import { type Lane, lane } from "./lane.ts";
+import type { ClaimRecord, ClaimRequest, ClaimResult, Settled, Settlement, Store } from "./store.ts";
+
+/** What lives behind one `tp`: everything that `once`, `exclusive` and `withRun` share. */
+export interface Kernel {
+  readonly store: Store;
+  readonly namespace: string;
+  readonly holder: string;
+  readonly codec: Codec;
+  /** How long to ask a store that does not answer. */
+  readonly storeTimeoutMs: number;
+  readonly heartbeat: Heartbeat;
+  readonly claimEffect: Lane<ClaimRequest, ClaimResult>;
+  /** A lane of its own: a batch that takes a lock and checks another's fence could deadlock with its mirror image. */
+  readonly claimLock: Lane<ClaimRequest, ClaimResult>;
+  readonly settle: Lane<Settlement, Settled>;
+  readonly get: Lane<{ readonly id: string }, ClaimRecord | null>;
+  readonly emit: (event: TwiceproofEvent) => void;
+  /** Claims held by this process, by id: resolved when their holder is through with them. */
+  readonly held: Map<string, Promise<void>>;
+  /** Given up by `close` when it ran out of patience. */
+  readonly giveUps: Set<() => Promise<void>>;
+  closing: boolean;
+}
+
+export interface KernelOptions {
+  readonly store: Store;
+  readonly namespace: string;
+  readonly holder: string;
+  readonly codec: Codec;
+  readonly storeTimeoutMs: number;
+  readonly onEvent: ((event: TwiceproofEvent) => void) | undefined;
+}
+
+export function createKernel({ onEvent, ...options }: KernelOptions): Kernel {
+  const { store } = options;
+  return {
+    ...options,
+    heartbeat: createHeartbeat((renewals) => store.renew(renewals)),
+    claimEffect: lane((requests) => store.claim(requests)),
+    claimLock: lane((requests) => store.claim(requests)),
+    settle: lane(
+      (settlements) => store.settle(settlements),
+      ({ payload }) => payload?.text.length ?? 0,
+    ),
+    get: lane((items) => store.get(items.map(({ id }) => id))),
+    emit(event) {
+      try {
+        onEvent?.(event);
+      } catch {
+        // A broken observer must not change what happens to an effect.
+      }
+    },
+    held: new Map(),
+    giveUps: new Set(),
+    closing: false,
+  };
+}
+
+/** Marks a claim as held by this process until the returned function is called. `giveUp` is for `close`, out of patience. */
+export function enter(kernel: Kernel, id: string, giveUp: () => Promise<void>): () => void {
+  let through = (): void => undefined;
+  const held = new Promise<void>((resolve) => {
+    through = resolve;
+  });
+  kernel.held.set(id, held);
+  kernel.giveUps.add(giveUp);
+  return () => {
+    kernel.giveUps.delete(giveUp);
+    if (kernel.held.get(id) === held) kernel.held.delete(id);
+    through();
+  };
+}
+
+/**
+ * What runs inside of an effect may still be claimed: without it the outer effect could not finish, and would be in doubt.
+ *
+ * @throws TwiceproofError `CLOSED`
+ */
+export function refuseWhenClosing(kernel: Kernel): void {
+  if (kernel.closing && !frames().some((frame) => frame.kind === "effect")) throw closed();
+}
+
+export function closed(): TwiceproofError {
+  return new TwiceproofError("CLOSED", "This worker is shutting down and starts nothing new.");
+}

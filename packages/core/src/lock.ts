@@ -1,0 +1,86 @@
+import { inFrame, refuseSelfWait } from "./chain.ts";
+import { claim, settle, type Wanted } from "./claim.ts";
+import { jittered, pause, stopwatch } from "./clock.ts";
+import type { TwiceproofError } from "./errors.ts";
+import type { Hold } from "./heartbeat.ts";
+import { enter, type Kernel, refuseWhenClosing } from "./kernel.ts";
+import { linkSignals } from "./signals.ts";
+import type { ClaimRecord, ClaimRef } from "./store.ts";
+
+export interface LockPlan {
+  readonly wanted: Omit<Wanted, "kind" | "fence">;
+  readonly what: string;
+  readonly waitMs: number;
+  readonly signal: AbortSignal | undefined;
+  readonly busy: (record: ClaimRecord) => TwiceproofError;
+  readonly lost: (details?: { readonly value?: unknown; readonly cause?: unknown }) => TwiceproofError;
+  /** What `close` does with a body that does not end in time, beside aborting its signal. */
+  readonly giveUp?: (ref: ClaimRef) => Promise<void>;
+}
+
+export interface Locked {
+  readonly ref: ClaimRef;
+  readonly signal: AbortSignal;
+}
+
+const pollMs = 250;
+
+/**
+ * Holds a lock while the body runs. When it was lost meanwhile, the answer is an error even if the body returned: nobody
+ * may be told of a success that somebody else may have overwritten.
+ */
+export async function underLock<Result>(
+  kernel: Kernel,
+  plan: LockPlan,
+  body: (locked: Locked) => Result | Promise<Result>,
+): Promise<Result> {
+  const { wanted, signal } = plan;
+  refuseSelfWait(wanted.id, plan.what);
+  const { ref, hold } = await take(kernel, plan);
+  const links = linkSignals(hold.signal, signal);
+  const leave = enter(kernel, wanted.id, async () => {
+    hold.stop(plan.lost());
+    await plan.giveUp?.(ref);
+  });
+  try {
+    const value = await inFrame(wanted.id, "lock", async () => body({ ref, signal: links.signal })).catch(
+      async (error: unknown) => {
+        // The body's error matters more than a release that failed: the lease then frees the lock.
+        await settle(kernel, ref, { state: "released", payload: null }).catch(() => undefined);
+        throw error;
+      },
+    );
+    await release(kernel, plan, hold, ref, value);
+    return value;
+  } finally {
+    hold.drop();
+    links.unlink();
+    leave();
+  }
+}
+
+async function take(kernel: Kernel, plan: LockPlan): Promise<{ readonly ref: ClaimRef; readonly hold: Hold }> {
+  const { wanted, signal, waitMs } = plan;
+  const waited = stopwatch();
+  for (;;) {
+    refuseWhenClosing(kernel);
+    signal?.throwIfAborted();
+    const claimed = await claim(kernel, { ...wanted, kind: "lock", fence: null });
+    if (claimed.answer === "won") {
+      const { ref, sent } = claimed;
+      return { ref, hold: kernel.heartbeat.hold(ref, { kind: "lock", leaseMs: wanted.leaseMs, sent, lostError: plan.lost }) };
+    }
+    if (claimed.answer === "fenced" || waited() >= waitMs) throw plan.busy(claimed.record as ClaimRecord);
+    await pause(Math.min(jittered(pollMs), waitMs - waited()), { signal, until: kernel.held.get(wanted.id) });
+  }
+}
+
+async function release(kernel: Kernel, plan: LockPlan, hold: Hold, ref: ClaimRef, value: unknown): Promise<void> {
+  if (hold.lost()) throw plan.lost({ value });
+  const settled = await settle(kernel, ref, { state: "released", payload: null }).catch((cause: unknown) => {
+    // Not reached, but still ours: it frees itself when the lease is over.
+    if (hold.leftMs() > 0) return "settled" as const;
+    throw plan.lost({ value, cause });
+  });
+  if (settled === "lost") throw plan.lost({ value });
+}

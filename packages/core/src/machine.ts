@@ -1,0 +1,155 @@
+import type {
+  ClaimRecord,
+  ClaimRequest,
+  ClaimState,
+  Decision,
+  DoubtRef,
+  HistoryEntry,
+  HistoryEvent,
+  Payload,
+  Settled,
+  SettledState,
+  Settlement,
+  StoredVerdict,
+} from "./store.ts";
+
+/**
+ * The state machine, as functions of one record. The memory store runs on them alone; an SQL store decides its hot
+ * path (claim, renew, a settlement that meets its own claim) in SQL, and asks here about the rest, with the row locked.
+ */
+
+/** What a store keeps; `ClaimState` is derived from it. */
+export type StoredState = "claimed" | SettledState;
+
+export function deriveState(
+  row: Pick<ClaimRecord, "kind" | "abandoned" | "leaseUntil"> & { readonly stored: StoredState },
+  now: number,
+): ClaimState {
+  if (row.stored !== "claimed") return row.stored;
+  if (!row.abandoned && row.leaseUntil > now) return "claimed";
+  return row.kind === "effect" ? "in-doubt" : "lapsed";
+}
+
+/** Free for a new claim that names this record's version. */
+export function isFree(record: Pick<ClaimRecord, "state">): boolean {
+  return record.state === "released" || record.state === "lapsed";
+}
+
+/** Held by this attempt, alive or lapsed, and not given up. */
+function isHeldBy(record: ClaimRecord, ref: { readonly attemptId: string; readonly token?: number }): boolean {
+  return (
+    record.attemptId === ref.attemptId &&
+    (ref.token === undefined || record.token === ref.token) &&
+    !record.abandoned &&
+    (record.state === "claimed" || record.state === "in-doubt" || record.state === "lapsed")
+  );
+}
+
+/** `grant`: insert, or overwrite with token and version one higher, if the fence holds too. */
+export function judgeClaim(record: ClaimRecord | null, request: ClaimRequest): "grant" | "won" | "free" | "taken" {
+  if (record === null) return "grant";
+  if (record.attemptId === request.attemptId) return isHeldBy(record, request) ? "won" : "taken";
+  if (!isFree(record) || record.fingerprint !== request.fingerprint) return "taken";
+  return request.seen === record.version ? "grant" : "free";
+}
+
+/** Promise 14: this very claim of the lock, not given up; a lapsed lease that nobody took over still counts. */
+export function holdsFence(lock: ClaimRecord | null, fence: ClaimRequest["fence"]): boolean {
+  return fence === null || (lock !== null && lock.kind === "lock" && isHeldBy(lock, fence));
+}
+
+export function judgeRenewal(
+  record: ClaimRecord | null,
+  ref: { readonly attemptId: string; readonly token: number },
+): "held" | "cancel-requested" | "lost" {
+  if (record === null || !isHeldBy(record, ref)) return "lost";
+  return record.cancelRequested ? "cancel-requested" : "held";
+}
+
+/** What to change on the row (version + 1 with any change) and what to add to its history, in one atomic step. */
+export interface Judged<Answer> {
+  readonly answer: Answer;
+  readonly change?:
+    | { readonly to: "settled"; readonly state: SettledState; readonly payload: Payload | null; readonly byVerdict: boolean }
+    /** Back in doubt, until a verdict: claimed, abandoned, disputed, settled by nobody. */
+    | { readonly to: "disputed" }
+    /** The claim that stands there now is asked to stop. */
+    | { readonly to: "cancel-requested" };
+  readonly history?: HistoryEvent;
+}
+
+/** `recorded`: whether the history holds this attempt's `late-…` entry for this state, so that a repeat adds none. */
+export function judgeSettlement(
+  record: ClaimRecord | null,
+  settlement: Settlement,
+  recorded: boolean,
+): Judged<Settled> {
+  if (record === null) return { answer: "lost" };
+  const { state, payload } = settlement;
+  const late = recorded || record.kind === "lock" ? {} : ({ history: `late-${state}` } as const);
+  if (record.attemptId !== settlement.attemptId || record.token !== settlement.token) {
+    const contradicts = record.kind === "effect" && state === "completed" && settlement.token < record.token;
+    if (!contradicts) return { answer: "lost" };
+    const living = record.state === "claimed" || record.state === "in-doubt";
+    return {
+      answer: "disputed",
+      ...late,
+      ...(living && !record.cancelRequested && { change: { to: "cancel-requested" } as const }),
+    };
+  }
+  if (record.disputed && isOpen(record)) return { answer: state === "completed" ? "disputed" : "lost" };
+  if (isOpen(record)) return { answer: "settled", change: { to: "settled", state, payload, byVerdict: false } };
+  if (record.state === state && samePayload(record.payload, payload)) return { answer: "already" };
+  if (!record.byVerdict) return { answer: "lost" };
+  if (state === "completed" && record.state !== "completed")
+    return { answer: "disputed", change: { to: "disputed" }, ...late };
+  return { answer: record.state === state && state !== "completed" ? "already" : "lost", ...late };
+}
+
+/** `decided`: what the history says that this decision id decided, null when it is not there. */
+export function judgeVerdict(
+  record: ClaimRecord | null,
+  doubt: DoubtRef,
+  verdict: StoredVerdict,
+  decided: HistoryEvent | null,
+): Judged<"done" | "already" | "refused"> {
+  const event = verdictEvent(verdict);
+  if (decided !== null) return { answer: decided === event ? "already" : "refused" };
+  const fits =
+    record !== null &&
+    record.kind === "effect" &&
+    record.token === doubt.token &&
+    record.version === doubt.version &&
+    record.state === (verdict.state === "reopened" ? "failed" : "in-doubt");
+  if (!fits) return { answer: "refused" };
+  const settled =
+    verdict.state === "reopened" ? ({ state: "released", payload: null } as const) : verdict;
+  return { answer: "done", change: { to: "settled", ...settled, byVerdict: true }, history: event };
+}
+
+export function verdictEvent(verdict: StoredVerdict): HistoryEvent {
+  return verdict.state === "reopened" ? "reopened" : `verdict-${verdict.state}`;
+}
+
+/** A decision as a history entry lacks only `at`, `token` and a null `attemptId`; every store writes the same one. */
+export function decisionEntry(
+  verdict: StoredVerdict,
+  by: Decision,
+): Omit<HistoryEntry, "at" | "token" | "attemptId"> {
+  return {
+    what: verdictEvent(verdict),
+    who: by.who,
+    why: by.why,
+    evidence: by.evidence,
+    decisionId: by.decisionId,
+    payload: verdict.state === "reopened" ? null : verdict.payload,
+  };
+}
+
+function isOpen(record: ClaimRecord): boolean {
+  return record.state === "claimed" || record.state === "in-doubt" || record.state === "lapsed";
+}
+
+function samePayload(a: Payload | null, b: Payload | null): boolean {
+  return a?.format === b?.format && a?.text === b?.text;
+}

@@ -1,0 +1,136 @@
+import type { Call } from "./call.ts";
+import { checkRules, type Effect, type EffectContext, type EffectRules, parseInput } from "./effect.ts";
+import { TwiceproofError } from "./errors.ts";
+import { idempotencyKey } from "./id.ts";
+import { type Identity, identify, type Place } from "./identity.ts";
+import { type Kernel, refuseWhenClosing } from "./kernel.ts";
+import { perform, runLost } from "./perform.ts";
+import type { ClaimRef } from "./store.ts";
+import { checkName } from "./validate.ts";
+
+export interface CallOptions extends Place {
+  /** Goes before the effect's own `key`. */
+  readonly key?: string;
+  /** Stops the waiting, and is passed on to the body. An effect that was started is awaited and recorded all the same. */
+  readonly signal?: AbortSignal;
+}
+
+/** For the plain form. `input` goes into the fingerprint: the same key with another input is refused. */
+export interface OnceOptions extends Omit<EffectRules<unknown>, "key" | "identity">, Omit<Place, "callId"> {
+  /** For people and lists. By default what stands before the first colon of the key. */
+  readonly name?: string;
+  readonly input?: unknown;
+  readonly signal?: AbortSignal;
+}
+
+export interface Once {
+  /**
+   * Runs `body` unless the key was done before, anywhere; then gives back what was recorded.
+   *
+   * @throws TwiceproofError `EFFECT_IN_DOUBT`, `EFFECT_RUNNING`, `EFFECT_KEY_REUSED`, `EFFECT_REFUSED`, `EFFECT_NOT_EXECUTED`,
+   * `EFFECT_RESULT_UNAVAILABLE`, `WAITS_FOR_ITSELF`, `RUN_LOST`, `CLOSED`, or one about the store
+   */
+  <Result>(key: string, body: (context: EffectContext) => Result | Promise<Result>, options?: OnceOptions): Promise<Result>;
+  /** The same for a defined effect. Also throws `INVALID_INPUT` and `IDENTITY_MISSING`, and a TypeError for input without a canonical form. */
+  <Raw, Input, Result>(effect: Effect<Raw, Input, Result>, input: Raw, options?: CallOptions): Promise<Result>;
+}
+
+/** What a run adds to each of its calls. */
+export interface RunPlace {
+  readonly scope: string;
+  readonly turn: string;
+  readonly runId: string;
+  readonly fence: ClaimRef | null;
+  readonly signal: AbortSignal | undefined;
+  /** Aborted when the run's body is through. */
+  readonly ended: AbortSignal;
+}
+
+const defaults = { settleDelayMs: 5_000, leaseMs: 30_000, waitMs: 30_000 };
+
+export function createOnce(kernel: Kernel, run?: RunPlace): Once {
+  async function once(
+    what: string | Effect<unknown, unknown, unknown>,
+    second: unknown,
+    third: OnceOptions & CallOptions = {},
+  ): Promise<unknown> {
+    refuseWhenClosing(kernel);
+    if (run?.ended.aborted) throw runLost(run.runId);
+    return typeof what === "string"
+      ? await plain(what, second as (context: EffectContext) => unknown, third)
+      : await defined(what, second, third);
+  }
+
+  async function plain(key: string, body: (context: EffectContext) => unknown, options: OnceOptions): Promise<unknown> {
+    if (typeof body !== "function") throw invalid("`once(key, body)` needs a function as its second argument");
+    const { name = nameOf(key), input } = options;
+    checkName(name);
+    checkRules(options);
+    const place = placed(options);
+    const identity = identify(kernel.namespace, name, {}, input, input, place, key);
+    return await start(name, options, input, identity, place, options.signal, body);
+  }
+
+  async function defined(effect: Effect<unknown, unknown, unknown>, raw: unknown, options: CallOptions): Promise<unknown> {
+    if (typeof effect?.run !== "function") throw invalid("`once` takes a key and a function, or an effect and its input");
+    checkName(effect.name);
+    const input = await parseInput(effect, raw);
+    const place = placed(options);
+    if (effect.kind === "read") return await effect.run(input, readContext(effect.name, options.signal));
+    const identity = identify(kernel.namespace, effect.name, effect, raw, input, place, options.key);
+    return await start(effect.name, effect, input, identity, place, options.signal, (context) => effect.run(input, context));
+  }
+
+  async function start(
+    name: string,
+    rules: EffectRules<never>,
+    input: unknown,
+    identity: Identity,
+    place: Place,
+    signal: AbortSignal | undefined,
+    body: (context: EffectContext) => unknown,
+  ): Promise<unknown> {
+    if (rules.kind === "read") return await body(readContext(name, signal));
+    const reconcile = rules.reconcile as EffectRules["reconcile"];
+    const call: Call<unknown> = {
+      ...identity,
+      name,
+      scope: place.scope ?? null,
+      turn: place.turn ?? null,
+      runId: run?.runId ?? null,
+      fence: run?.fence ?? null,
+      kind: rules.kind ?? "effect",
+      classify: rules.classify,
+      reconcile: reconcile && ((context) => reconcile(input, context)),
+      settleDelayMs: rules.settleDelayMs ?? defaults.settleDelayMs,
+      leaseMs: rules.leaseMs ?? defaults.leaseMs,
+      waitMs: rules.waitMs ?? defaults.waitMs,
+      keepResult: rules.store !== "fact",
+      signal,
+      runSignal: run?.signal,
+      body,
+    };
+    return await perform(kernel, call);
+  }
+
+  function placed({ scope = run?.scope, turn = run?.turn, callId }: Place): Place {
+    return { scope, turn, callId };
+  }
+
+  return once as Once;
+}
+
+/** A read claims nothing: it has no id, and its key is as good as any. */
+function readContext(name: string, signal: AbortSignal | undefined): EffectContext {
+  return { idempotencyKey: idempotencyKey(name), signal: signal ?? new AbortController().signal, id: "", token: 0 };
+}
+
+/** The key itself may hold an address; a name goes into messages that models read. */
+function nameOf(key: string): string {
+  const prefix = typeof key === "string" ? (key.split(":", 2)[0] ?? "") : "";
+  return prefix !== "" && prefix !== key && prefix.length <= 64 ? prefix : "effect";
+}
+
+function invalid(rule: string): TwiceproofError {
+  return new TwiceproofError("INVALID_ARGUMENT", `${rule}.`);
+}

@@ -1,0 +1,135 @@
+import { type Call, event } from "./call.ts";
+import { refuseSelfWait } from "./chain.ts";
+import { claim, read } from "./claim.ts";
+import { jittered, pause, stopwatch } from "./clock.ts";
+import { TwiceproofError } from "./errors.ts";
+import { execute } from "./execute.ts";
+import { type Kernel, refuseWhenClosing } from "./kernel.ts";
+import { inDoubt, keyReused, notExecutedError, refusal, running } from "./problems.ts";
+import { settleDoubt } from "./reconcile.ts";
+import { recordedWhy, replay } from "./replay.ts";
+import type { ClaimRecord } from "./store.ts";
+
+const firstPollMs = 50;
+const lastPollMs = 1_000;
+
+/**
+ * Claims, executes and records; or waits for whoever does, and gives back what was recorded. A body runs at most once
+ * for each claim won, and a claim that nobody settled is never won again.
+ */
+export async function perform<Result>(kernel: Kernel, call: Call<Result>): Promise<Result> {
+  refuseSelfWait(call.id, `The effect "${call.name}"`);
+  const waited = stopwatch();
+  for (;;) {
+    refuseWhenClosing(kernel);
+    call.signal?.throwIfAborted();
+    const claimed = await claim(kernel, { ...wantedBy(call), kind: "effect" });
+    switch (claimed.answer) {
+      case "fenced":
+        throw runLost(call.runId);
+      case "won": {
+        const executed = await execute(kernel, call, claimed);
+        if (executed.type === "value") return executed.value;
+        if (executed.type === "doubt") return await afterOwnDoubt(kernel, call, executed.error);
+        break;
+      }
+      case "taken": {
+        const record = await outlast(kernel, call, claimed.record, () => call.waitMs - waited());
+        const met = await meet(kernel, call, record, () => call.waitMs - waited());
+        if (met !== undefined) return met.value;
+      }
+    }
+  }
+}
+
+function wantedBy(call: Call<unknown>) {
+  const { id, key, name, fingerprint, scope, turn, runId, fence, leaseMs } = call;
+  return { id, key, name, fingerprint, scope, turn, runId, fence, leaseMs };
+}
+
+/** Waits while somebody else is at it. Answers the record as it stands then, or null when it is gone. */
+async function outlast(
+  kernel: Kernel,
+  call: Call<unknown>,
+  first: ClaimRecord,
+  leftMs: () => number,
+): Promise<ClaimRecord | null> {
+  let record: ClaimRecord | null = first;
+  for (let pollMs = firstPollMs; record !== null && isRunningElsewhere(record, call); pollMs *= 1.5) {
+    if (leftMs() <= 0) throw running(call, record);
+    await pause(Math.min(jittered(Math.min(pollMs, lastPollMs)), leftMs()), {
+      signal: call.signal,
+      until: kernel.held.get(call.id),
+    });
+    call.signal?.throwIfAborted();
+    refuseWhenClosing(kernel);
+    record = await read(kernel, call.id);
+  }
+  return record;
+}
+
+function isRunningElsewhere(record: ClaimRecord, call: Call<unknown>): boolean {
+  return record.state === "claimed" && record.fingerprint === call.fingerprint;
+}
+
+/** What a record that stands in the way means for this caller; undefined: the way may be free, claim again. */
+async function meet<Result>(
+  kernel: Kernel,
+  call: Call<Result>,
+  record: ClaimRecord | null,
+  leftMs: () => number,
+): Promise<{ readonly value: Result } | undefined> {
+  if (record === null) return undefined;
+  if (record.fingerprint !== call.fingerprint) throw keyReused(call, record);
+  switch (record.state) {
+    case "completed": {
+      const value = await replay(kernel, call, record);
+      kernel.emit(event(call, "replayed", record.token));
+      return { value };
+    }
+    case "failed":
+      throw refusal(call, await recordedWhy(kernel, record.payload));
+    case "in-doubt": {
+      const decided = await settleDoubt(kernel, call, record, leftMs);
+      if (decided.open) throw doubt(kernel, call, record, decided.cause);
+      return undefined;
+    }
+    case "claimed":
+    case "released":
+    case "lapsed":
+      return undefined;
+  }
+}
+
+/**
+ * This caller's own body threw. Evidence may settle it at once; when the evidence says "not done", the caller is told so:
+ * nothing is run a second time inside one call.
+ */
+async function afterOwnDoubt<Result>(kernel: Kernel, call: Call<Result>, cause: unknown): Promise<Result> {
+  if (call.kind === "idempotent") throw cause;
+  const waited = stopwatch();
+  const leftMs = (): number => call.waitMs - waited();
+  let record = await read(kernel, call.id).catch(() => null);
+  if (call.reconcile !== undefined && record?.state === "in-doubt") {
+    await settleDoubt(kernel, call, record, leftMs);
+    record = await read(kernel, call.id).catch(() => null);
+  }
+  if (record?.state === "released") throw notExecutedError(call, "the outside system says that it did not happen", cause);
+  const decided = record?.state === "completed" || record?.state === "failed";
+  const met = decided ? await meet(kernel, call, record, leftMs) : undefined;
+  if (met !== undefined) return met.value;
+  throw doubt(kernel, call, record, cause);
+}
+
+function doubt(kernel: Kernel, call: Call<unknown>, record: ClaimRecord | null, cause: unknown): TwiceproofError {
+  kernel.emit(event(call, "in-doubt", record?.token ?? 0));
+  return inDoubt(call, { record, ...(cause !== undefined && { cause }) });
+}
+
+export function runLost(runId: string | null): TwiceproofError {
+  return new TwiceproofError(
+    "RUN_LOST",
+    "This run no longer holds its thread: it is over, or another run took it. Nothing was started.",
+    { help: `Run ${runId}.` },
+  );
+}

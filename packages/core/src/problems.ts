@@ -1,0 +1,97 @@
+import { type ErrorDetails, type HolderFacts, TwiceproofError } from "./errors.ts";
+import { shortRef } from "./id.ts";
+import type { ClaimRecord } from "./store.ts";
+
+/** The errors that callers meet. Messages carry a name and a short reference, and nothing else of the claim. */
+interface Named {
+  readonly id: string;
+  readonly name: string;
+}
+
+export function inDoubt(call: Named, details: ErrorDetails & { readonly record?: ClaimRecord | null } = {}): TwiceproofError {
+  const { record, ...rest } = details;
+  const ref = shortRef(call.id);
+  return new TwiceproofError(
+    "EFFECT_IN_DOUBT",
+    `The outcome of "${call.name}" is unknown (ref ${ref}). It may have happened. Do not try it again in any form; tell the user that it is being checked.`,
+    {
+      id: call.id,
+      ref,
+      help: [
+        `Claim ${call.id}${record ? `, token ${record.token}, held by ${record.holder}, claimed ${new Date(record.claimedAt).toISOString()}` : ""}.`,
+        "Find out whether it happened, then settle it: tp.doubts.list(), tp.doubts.resolve(doubt, done(…) | notDone() | refused(…), { who, why }).",
+      ].join("\n"),
+      ...(record && { holder: holderFacts(record) }),
+      ...rest,
+    },
+  );
+}
+
+export function running(call: Named, record: ClaimRecord): TwiceproofError {
+  const ref = shortRef(call.id);
+  return new TwiceproofError(
+    "EFFECT_RUNNING",
+    `"${call.name}" is still running (ref ${ref}). Do not start it again; its result will be recorded.`,
+    {
+      id: call.id,
+      ref,
+      help: `Claim ${call.id}, held by ${record.holder} since ${new Date(record.claimedAt).toISOString()}.`,
+      retryAfterMs: Math.min(10_000, Math.max(1_000, record.leaseUntil - record.readAt)),
+      holder: holderFacts(record),
+    },
+  );
+}
+
+export function keyReused(call: Named, record: ClaimRecord): TwiceproofError {
+  const ref = shortRef(call.id);
+  return new TwiceproofError(
+    "EFFECT_KEY_REUSED",
+    `The key of this "${call.name}" already stands for ${record.name === call.name ? "another input" : `another effect, "${record.name}"`} (ref ${ref}). Nothing was executed.`,
+    { id: call.id, ref, help: `Key ${JSON.stringify(record.key)}, first used ${new Date(record.createdAt).toISOString()}.` },
+  );
+}
+
+export function refusal(call: Named, why: string, cause?: unknown): TwiceproofError {
+  return withWhy(call, "EFFECT_REFUSED", "was refused", why, cause);
+}
+
+export function notExecutedError(call: Named, why: string, cause?: unknown): TwiceproofError {
+  return withWhy(call, "EFFECT_NOT_EXECUTED", "was not executed", why, cause);
+}
+
+function withWhy(
+  call: Named,
+  code: "EFFECT_REFUSED" | "EFFECT_NOT_EXECUTED",
+  what: string,
+  why: string,
+  cause: unknown,
+): TwiceproofError {
+  const ref = shortRef(call.id);
+  return new TwiceproofError(code, `"${call.name}" ${what}: ${why} (ref ${ref})`, {
+    id: call.id,
+    ref,
+    ...(cause !== undefined && { cause }),
+  });
+}
+
+export function resultUnavailable(call: Named): TwiceproofError {
+  const ref = shortRef(call.id);
+  return new TwiceproofError(
+    "EFFECT_RESULT_UNAVAILABLE",
+    `"${call.name}" was done already, and its result was not kept (ref ${ref}). Do not try it again.`,
+    { id: call.id, ref },
+  );
+}
+
+export function holderFacts(record: ClaimRecord): HolderFacts {
+  const leaseExpiresInMs = record.leaseUntil - record.readAt;
+  const live = record.state === "claimed";
+  return {
+    runId: record.runId,
+    state: live ? "claimed" : record.kind === "lock" ? "lapsed" : "in-doubt",
+    ageMs: record.readAt - record.claimedAt,
+    heartbeatAgeMs: Math.max(0, record.leaseMs - leaseExpiresInMs),
+    leaseExpiresInMs,
+    liveness: live ? "live" : "expired",
+  };
+}

@@ -1,0 +1,99 @@
+import { type Call, event } from "./call.ts";
+import { answerOf, type Answer } from "./classify.ts";
+import { read } from "./claim.ts";
+import { monotonicStopwatch, pause } from "./clock.ts";
+import { idempotencyKey, randomId } from "./id.ts";
+import type { Kernel } from "./kernel.ts";
+import { reach } from "./reach.ts";
+import type { ClaimRecord, StoredVerdict } from "./store.ts";
+import { verdictOf } from "./verdict.ts";
+
+export interface DoubtOutcome {
+  /** True: nobody knows, and the doubt stays. False: decided, or changed by somebody else; look again. */
+  readonly open: boolean;
+  readonly cause?: unknown;
+}
+
+/** Lets evidence end a doubt; the verdict names the version that was read before the evidence was asked for (promise 18). */
+export async function settleDoubt(
+  kernel: Kernel,
+  call: Call<unknown>,
+  record: ClaimRecord,
+  leftMs: () => number,
+): Promise<DoubtOutcome> {
+  if (call.kind === "idempotent")
+    return await decide(kernel, call, record, { state: "released", payload: null }, "idempotent: it may run again");
+  // Evidence has failed once where a late result contradicts a verdict: a person decides.
+  if (record.disputed || call.reconcile === undefined) return { open: true };
+  const stood = monotonicStopwatch();
+  try {
+    const first = await lookUp(call, record, leftMs);
+    if (first === undefined) return { open: true };
+    if (first.answer !== "not-done") return await apply(kernel, call, record, first);
+    if (!first.authoritative) return { open: true };
+    // "Not done" counts only for a doubt that stood unchanged for a while before the look-up (design: reconcile).
+    const restMs = call.settleDelayMs - stood();
+    if (restMs > leftMs()) return { open: true };
+    await pause(restMs, { signal: call.signal });
+    call.signal?.throwIfAborted();
+    const again = await read(kernel, call.id);
+    if (again?.version !== record.version || again.token !== record.token) return { open: false };
+    const second = await lookUp(call, record, leftMs);
+    if (second === undefined || (second.answer === "not-done" && !second.authoritative)) return { open: true };
+    return await apply(kernel, call, record, second);
+  } catch (cause) {
+    call.signal?.throwIfAborted();
+    return { open: true, cause };
+  }
+}
+
+/** Undefined: the hook does not know, or does not answer while the caller can wait. */
+async function lookUp(
+  call: Call<unknown>,
+  record: ClaimRecord,
+  leftMs: () => number,
+): Promise<Exclude<Answer, { answer: "unknown" }> | undefined> {
+  const controller = new AbortController();
+  const abort = (): void => controller.abort(call.signal?.reason);
+  call.signal?.addEventListener("abort", abort, { once: true });
+  try {
+    const asked = Promise.resolve(
+      call.reconcile?.({
+        idempotencyKey: idempotencyKey(call.id),
+        id: call.id,
+        token: record.token,
+        claimedAt: new Date(record.claimedAt),
+        signal: controller.signal,
+      }),
+    );
+    await pause(Math.max(leftMs(), 1_000), { until: asked, signal: call.signal });
+    const answer = answerOf(await Promise.race([asked, Promise.resolve(undefined)]));
+    return answer === undefined || answer.answer === "unknown" ? undefined : answer;
+  } finally {
+    call.signal?.removeEventListener("abort", abort);
+    controller.abort(new Error("the look-up took too long"));
+  }
+}
+
+async function apply(
+  kernel: Kernel,
+  call: Call<unknown>,
+  record: ClaimRecord,
+  answer: Exclude<Answer, { answer: "unknown" }>,
+): Promise<DoubtOutcome> {
+  return await decide(kernel, call, record, await verdictOf(kernel.codec, answer), `reconcile answered ${answer.answer}`);
+}
+
+async function decide(
+  kernel: Kernel,
+  call: Call<unknown>,
+  record: ClaimRecord,
+  verdict: StoredVerdict,
+  why: string,
+): Promise<DoubtOutcome> {
+  const by = { decisionId: randomId(), who: `reconcile@${kernel.holder}`, why, evidence: null };
+  const resolved = await reach(() => kernel.store.resolve(record, verdict, by), { withinMs: kernel.storeTimeoutMs });
+  if (resolved !== "refused") kernel.emit(event(call, "reconciled", record.token));
+  // Refused: a renewal, a settlement or another verdict came first. Whatever it was, it is on the record.
+  return { open: false };
+}

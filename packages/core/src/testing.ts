@@ -1,0 +1,2 @@
+export { type CrashPoint, type TestTwiceproof, testTwiceproof } from "./kit.ts";
+export { type StoreHarness, type StoreLaw, storeLaws } from "./laws.ts";

@@ -1,0 +1,152 @@
+import { monotonicStopwatch, pause } from "./clock.ts";
+import { createCodec } from "./codec.ts";
+import { createDoubts, type Doubts } from "./doubts.ts";
+import { type AnyEffect, checkRules } from "./effect.ts";
+import { TwiceproofError } from "./errors.ts";
+import type { TwiceproofEvent } from "./events.ts";
+import { holderName } from "./id.ts";
+import { createKernel, refuseWhenClosing } from "./kernel.ts";
+import { underLock } from "./lock.ts";
+import { createOnce, type Once } from "./once.ts";
+import { holderFacts } from "./problems.ts";
+import { lockWanted, type Run, type RunOptions, withRun } from "./run.ts";
+import type { Store } from "./store.ts";
+import { checkDuration, checkKey, checkLeaseMs, checkName, checkNamespace, checkWaitMs } from "./validate.ts";
+
+export interface TwiceproofOptions {
+  /** Where all workers claim and record. */
+  readonly store: Store;
+  /** Separates applications, and environments, that share a store. Default "default". */
+  readonly namespace?: string;
+  /** The effects of this application. Checked once: two different effects of one name are refused. */
+  readonly effects?: readonly AnyEffect[];
+  /** Told of what happens, without keys, inputs and results; for logs and metrics. */
+  readonly onEvent?: (event: TwiceproofEvent) => void;
+  /**
+   * How long to keep asking a store that does not answer: before an effect, which then does not run; three times as long
+   * after it, which then is reported as in doubt. Default 10,000.
+   */
+  readonly storeTimeoutMs?: number;
+  /** The most that is kept of one encoded result, in bytes. Over it, the effect is recorded without its result. Default 1 MiB. */
+  readonly maxResultBytes?: number;
+}
+
+export interface ExclusiveOptions {
+  readonly leaseMs?: number;
+  /** How long to wait for the present holder. Default 0: `LOCK_BUSY` at once. */
+  readonly waitMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface ExclusiveContext {
+  /** Aborts when the lock is lost: stop then, somebody else may hold it. */
+  readonly signal: AbortSignal;
+  /** Grows with each holder: a fencing token for what the body writes. */
+  readonly token: number;
+}
+
+export interface Twiceproof {
+  readonly store: Store;
+  readonly once: Once;
+  /**
+   * One holder at a time. Unlike an effect's claim, a lock whose lease is over is taken over.
+   *
+   * @throws TwiceproofError `LOCK_BUSY`; `LOCK_LOST` when the body returned, but the lock may have been somebody else's
+   */
+  exclusive<Result>(
+    key: string,
+    body: (context: ExclusiveContext) => Result | Promise<Result>,
+    options?: ExclusiveOptions,
+  ): Promise<Result>;
+  /** One run per thread at a time; see `RunOptions`. */
+  withRun<Result>(options: RunOptions, body: (run: Run) => Result | Promise<Result>): Promise<Result>;
+  readonly doubts: Doubts;
+  /**
+   * For SIGTERM: starts nothing new, waits for what runs, then aborts the rest and gives it up, so that others learn of the
+   * doubt now and not at the end of the lease. Closes the store if the store opened its own connection. `graceMs` default 25,000.
+   */
+  close(options?: { readonly graceMs?: number }): Promise<void>;
+}
+
+/**
+ * The one object that owns what lives: the store, the heartbeat, the group commit. Make one for each process. Making it
+ * does nothing yet: no connection, no timer.
+ *
+ * @throws TwiceproofError `INVALID_ARGUMENT`
+ */
+export function createTwiceproof(options: TwiceproofOptions): Twiceproof {
+  const { store, namespace = "default", effects = [], onEvent, storeTimeoutMs = 10_000, maxResultBytes } = options;
+  if (typeof store?.claim !== "function")
+    throw new TwiceproofError("INVALID_ARGUMENT", "`store` is missing: give createTwiceproof a store, such as sqliteStore(\"app.db\").");
+  checkNamespace(namespace);
+  checkDuration("storeTimeoutMs", storeTimeoutMs, 100);
+  checkEffects(effects);
+  const kernel = createKernel({
+    store,
+    namespace,
+    holder: holderName(),
+    codec: createCodec(maxResultBytes === undefined ? {} : { maxResultBytes }),
+    storeTimeoutMs,
+    onEvent,
+  });
+
+  return {
+    store,
+    once: createOnce(kernel),
+    doubts: createDoubts(kernel),
+    withRun: async (runOptions, body) => await withRun(kernel, runOptions, body),
+
+    async exclusive(key, body, { leaseMs = 30_000, waitMs = 0, signal } = {}) {
+      checkKey(key);
+      checkLeaseMs(leaseMs);
+      checkWaitMs(waitMs);
+      refuseWhenClosing(kernel);
+      return await underLock(
+        kernel,
+        {
+          wanted: lockWanted(kernel, { key, name: "lock", scope: null, turn: null, runId: null, leaseMs }),
+          what: "This lock's body",
+          waitMs,
+          signal,
+          busy: (record) =>
+            new TwiceproofError("LOCK_BUSY", "Somebody else holds this lock.", {
+              holder: holderFacts(record),
+              retryAfterMs: Math.min(5_000, Math.max(1_000, record.leaseUntil - record.readAt)),
+              help: `Lock ${JSON.stringify(key)}, held by ${record.holder}.`,
+            }),
+          lost: (details) =>
+            new TwiceproofError(
+              "LOCK_LOST",
+              "The lock was lost while its holder was working: somebody else may hold it now.",
+              { help: `Lock ${JSON.stringify(key)}.`, ...details },
+            ),
+        },
+        ({ signal: lockSignal, ref }) => body({ signal: lockSignal, token: ref.token }),
+      );
+    },
+
+    async close({ graceMs = 25_000 } = {}) {
+      checkDuration("graceMs", graceMs);
+      kernel.closing = true;
+      const waited = monotonicStopwatch();
+      while (kernel.held.size > 0 && waited() < graceMs)
+        await pause(graceMs - waited(), { until: Promise.race(kernel.held.values()) });
+      await Promise.all([...kernel.giveUps].map((giveUp) => giveUp()));
+      await store.close();
+    },
+  };
+}
+
+function checkEffects(effects: readonly AnyEffect[]): void {
+  const byName = new Map<string, unknown>();
+  for (const effect of effects) {
+    checkName(effect?.name);
+    checkRules(effect);
+    if ((byName.get(effect.name) ?? effect) !== effect)
+      throw new TwiceproofError(
+        "INVALID_ARGUMENT",
+        `Two different effects are called "${effect.name}": a name stands for one effect, because it is part of what is recorded.`,
+      );
+    byName.set(effect.name, effect);
+  }
+}
