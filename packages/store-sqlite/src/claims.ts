@@ -1,0 +1,106 @@
+import type {
+  ClaimRecord,
+  ClaimRequest,
+  ClaimResult,
+  HistoryEntry,
+  Judged,
+  Payload,
+  Settled,
+  Settlement,
+} from "@twiceproof/core/store";
+import { holdsFence, judgeClaim, judgeSettlement } from "@twiceproof/core/store";
+import type { Database, Parameters } from "./database.ts";
+import { toRecord } from "./rows.ts";
+import * as sql from "./sql.ts";
+
+/** In the order of `ids`. */
+export function find(db: Database, ids: readonly string[]): readonly (ClaimRecord | null)[] {
+  const rows = db.all(sql.get, { ids: JSON.stringify(ids) });
+  const records = new Map(rows.map((row) => [row.id as string, toRecord(row)]));
+  return ids.map((id) => records.get(id) ?? null);
+}
+
+export function findOne(db: Database, id: string): ClaimRecord | null {
+  return find(db, [id])[0] ?? null;
+}
+
+/** What a claim meets, as far as its own row tells; null when it has to be tried. */
+export function answerFrom(record: ClaimRecord | null, request: ClaimRequest): ClaimResult | null {
+  const judged = judgeClaim(record, request);
+  if (record === null || judged === "grant") return null;
+  return judged === "won" ? { answer: "won", token: record.token } : { answer: judged, record };
+}
+
+/** Inside the write transaction, so that a refusal and its reason are of one moment (promise 12). */
+export function tryClaim(db: Database, request: ClaimRequest): ClaimResult {
+  const { fence } = request;
+  const [row] = db.all(sql.claim, parameters(request));
+  if (row?.attemptId === request.attemptId) return { answer: "won", token: Number(row.token) };
+  const record = findOne(db, request.id);
+  const answer = answerFrom(record, request);
+  if (answer !== null) return answer;
+  const lock = fence === null ? null : findOne(db, fence.id);
+  // A lock that lapsed between the two statements is free, and was not yet when the claim was tried.
+  return record !== null && holdsFence(lock, fence) ? { answer: "free", record } : { answer: "fenced", record: lock };
+}
+
+/** One by one: node:sqlite refuses a parameter that the statement does not name. */
+function parameters({ fence, ...request }: ClaimRequest): Parameters {
+  return {
+    id: request.id,
+    attemptId: request.attemptId,
+    namespace: request.namespace,
+    kind: request.kind,
+    key: request.key,
+    name: request.name,
+    scope: request.scope,
+    turn: request.turn,
+    runId: request.runId,
+    fingerprint: request.fingerprint,
+    holder: request.holder,
+    leaseMs: request.leaseMs,
+    seen: request.seen,
+    fenceId: fence?.id ?? null,
+    fenceAttemptId: fence?.attemptId ?? null,
+    fenceToken: fence?.token ?? null,
+  };
+}
+
+export function settle(db: Database, settlement: Settlement): Settled {
+  const { id, attemptId, token, state, payload } = settlement;
+  if (db.all(sql.settle, { id, attemptId, token, state, ...columnsOf(payload) }).length > 0) return "settled";
+  const recorded = db.all(sql.findLate, { id, attemptId, state }).length > 0;
+  const { answer, change, history } = judgeSettlement(findOne(db, id), settlement, recorded);
+  apply(db, id, change);
+  if (history !== undefined) note(db, id, { token, attemptId, what: history, payload });
+  return answer;
+}
+
+export function apply(db: Database, id: string, change: Judged<unknown>["change"]): void {
+  switch (change?.to) {
+    case "settled": {
+      const { state, payload, byVerdict } = change;
+      db.run(sql.decide, { id, state, byVerdict: Number(byVerdict), ...columnsOf(payload) });
+      return;
+    }
+    case "disputed":
+      db.run(sql.dispute, { id });
+      return;
+    case "cancel-requested":
+      db.run(sql.requestCancel, { id });
+      return;
+    case undefined:
+  }
+}
+
+const unsaid = { who: null, why: null, evidence: null, decisionId: null, payload: null };
+type Said = Pick<HistoryEntry, "token" | "attemptId" | "what"> & Partial<HistoryEntry>;
+
+export function note(db: Database, claimId: string, entry: Said): void {
+  const { payload, ...columns } = { ...unsaid, ...entry };
+  db.run(sql.addHistory, { claimId, ...columns, ...columnsOf(payload) });
+}
+
+function columnsOf(payload: Payload | null): { readonly format: string | null; readonly text: string | null } {
+  return { format: payload?.format ?? null, text: payload?.text ?? null };
+}

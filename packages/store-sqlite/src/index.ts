@@ -1,0 +1,2 @@
+export type { SqliteHandle } from "./database.ts";
+export { sqliteStore } from "./store.ts";

@@ -1,0 +1,98 @@
+import type { HistoryEvent, ListQuery, Page, Store } from "@twiceproof/core/store";
+import { decisionEntry, judgeVerdict, TwiceproofError } from "@twiceproof/core/store";
+import { answerFrom, apply, find, findOne, note, settle, tryClaim } from "./claims.ts";
+import type { Database, SqliteHandle } from "./database.ts";
+import { health } from "./health.ts";
+import { toEntry, toRecord } from "./rows.ts";
+import { session } from "./session.ts";
+import * as sql from "./sql.ts";
+
+/**
+ * Claims in an SQLite file, shared by all processes of one machine. A path is opened with better-sqlite3 at the first
+ * call, created and migrated by itself, and shared by all stores of this process; `:memory:` belongs to one store alone.
+ * A handle that is open already is used as it is, but for `synchronous = full`, and never closed.
+ */
+export function sqliteStore(source: string | URL | SqliteHandle): Store {
+  const { read, write, close } = session(source);
+
+  return {
+    async claim(requests) {
+      // A replay ends here: it takes no lock and writes nothing.
+      const records = await read((db) =>
+        find(
+          db,
+          requests.map((request) => request.id),
+        ),
+      );
+      const answers = requests.map((request, index) => answerFrom(records[index] ?? null, request));
+      if (answers.every((answer) => answer !== null)) return answers;
+      return write((db) => requests.map((request, index) => answers[index] ?? tryClaim(db, request)));
+    },
+
+    renew: (renewals) =>
+      write((db) =>
+        renewals.map(({ id, attemptId, token, leaseMs }) => {
+          const [row] = db.all(sql.renew, { id, attemptId, token, leaseMs });
+          if (row === undefined) return "lost";
+          return Number(row.cancelRequested) === 1 ? "cancel-requested" : "held";
+        }),
+      ),
+
+    settle: (settlements) => write((db) => settlements.map((settlement) => settle(db, settlement))),
+
+    abandon: ({ id, attemptId, token }, reason) =>
+      write((db) => {
+        const [row] = db.all(sql.abandon, { id, attemptId, token });
+        if (row === undefined) return;
+        note(db, id, { token, attemptId, what: "abandoned", who: row.holder as string, why: reason });
+      }),
+
+    resolve: (doubt, verdict, by) =>
+      write((db) => {
+        const { id, token } = doubt;
+        const [decided] = db.all(sql.findDecision, { id, decisionId: by.decisionId });
+        const before = (decided?.what as HistoryEvent | undefined) ?? null;
+        const { answer, change, history } = judgeVerdict(findOne(db, id), doubt, verdict, before);
+        apply(db, id, change);
+        if (history !== undefined) note(db, id, { ...decisionEntry(verdict, by), token, attemptId: null });
+        return answer;
+      }),
+
+    get: (ids) => read((db) => find(db, ids)),
+
+    list: (query) => read((db) => list(db, query)),
+
+    history: (id) => read((db) => db.all(sql.history, { id }).map(toEntry)),
+
+    prune: ({ namespace, olderThanMs, limit }) =>
+      write((db) => {
+        const removed = db.all(sql.prune, { namespace, olderThanMs, limit }).map((row) => row.id);
+        if (removed.length > 0) db.run(sql.pruneHistory, { ids: JSON.stringify(removed) });
+        return removed.length;
+      }),
+
+    migrate: () => read(() => undefined),
+
+    health: () => read(health),
+
+    close,
+  };
+}
+
+function list(db: Database, { namespace, limit, kind, state, scope, name, after }: ListQuery): Page {
+  const [afterAt, afterId] = after === undefined ? [-1, ""] : parsePlace(after);
+  const filters = { kind: kind ?? null, state: state ?? null, scope: scope ?? null, name: name ?? null };
+  const rows = db.all(sql.list, { namespace, afterAt, afterId, ...filters, limit: limit + 1 });
+  const records = rows.slice(0, limit).map(toRecord);
+  const last = records.at(-1);
+  return last === undefined || rows.length === records.length
+    ? { records }
+    : { records, next: `${last.createdAt}:${last.id}` };
+}
+
+function parsePlace(after: string): readonly [number, string] {
+  const [, at, id] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(after) ?? [];
+  if (at === undefined || id === undefined)
+    throw new TwiceproofError("INVALID_ARGUMENT", "`after` must be `next` of the page before.");
+  return [Number(at), id];
+}
