@@ -101,8 +101,11 @@ export function judgeSettlement(
   if (isOpen(record)) return { answer: "settled", change: { to: "settled", state, payload, byVerdict: false } };
   if (record.state === state && samePayload(record.payload, payload)) return { answer: "already" };
   if (!record.byVerdict) return { answer: "lost" };
-  if (state === "completed" && record.state !== "completed")
+  if (state === "completed" && record.state !== "completed") {
+    // Said before: that dispute was raised, and ended since by a verdict that knew of it.
+    if (recorded) return { answer: "disputed" };
     return { answer: "disputed", change: { to: "disputed" }, ...late };
+  }
   return { answer: record.state === state && state !== "completed" ? "already" : "lost", ...late };
 }
 

@@ -118,4 +118,19 @@ export const disputeLaws: readonly StoreLaw[] = [
       }
     },
   },
+  {
+    number: 4,
+    name: "the late completed of a dispute that a verdict has ended does not open it again",
+    async check(harness) {
+      const { store, other, effect } = await scene(harness);
+      for (const state of ["released", "failed"] as const) {
+        const ref = await decided(harness, other, effect(state), "released");
+        await settle(store, ref, "completed", receipt);
+        assert.equal(await resolve(other, await look(other, ref.id), state, reason), "done");
+        await changesNothing(store, ref.id, async () =>
+          assert.equal(await settle(store, ref, "completed", receipt), "disputed"),
+        );
+      }
+    },
+  },
 ];

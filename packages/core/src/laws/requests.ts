@@ -135,14 +135,14 @@ export async function look(store: Store, id: string): Promise<ClaimRecord> {
   return record;
 }
 
-/** Claims, lets the lease lapse, and looks: the doubt that a verdict is for. */
+/** Claims, and lets every lease lapse. */
 export async function lapse(harness: StoreHarness, store: Store, request: ClaimRequest): Promise<ClaimRef> {
   const ref = await win(store, request);
   await harness.expireLeases();
   return ref;
 }
 
-/** Claims, lapses, and has the verdict decided by somebody else. */
+/** Claims, lets the lease lapse, and has somebody else decide. */
 export async function decided(
   harness: StoreHarness,
   store: Store,
