@@ -1,0 +1,97 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { type ClaimRecord, createTwiceproof, type Doubt, type HistoryEntry, type Twiceproof } from "@twiceproof/core";
+import { claimId } from "@twiceproof/core/store";
+import { sqliteStore } from "@twiceproof/store-sqlite";
+import { test, vi } from "vitest";
+import type { WorkerSetup } from "./protocol.ts";
+import { spawnWorker, type Worker } from "./spawn.ts";
+
+/** Machines with two busy cores are slow: bounds are wide, and nothing waits for them to pass. */
+vi.setConfig({ testTimeout: 60_000 });
+const withinMs = 25_000;
+
+/** The shortest lease there is. */
+export const leaseMs = 1_000;
+
+/** One database, the workers on it, and a witness of their effects that the product knows nothing of. */
+export interface Place {
+  readonly file: string;
+  /** For what operators do, and to look. */
+  readonly tp: Twiceproof;
+  start(setup?: Omit<WorkerSetup, "file" | "counter">): Promise<Worker>;
+  /** How often this effect happened in the world. */
+  acts(key: string): number;
+  allActs(): readonly { readonly key: string; readonly token: number; readonly pid: number }[];
+  effect(key: string): Promise<ClaimRecord | null>;
+  lock(key: string): Promise<ClaimRecord | null>;
+  /** Waits until the effect is in doubt. */
+  doubt(key: string): Promise<Doubt>;
+  /** Waits until the lock's lease is over. */
+  lapsed(key: string): Promise<void>;
+  history(key: string): Promise<readonly HistoryEntry[]>;
+  /** A file that is not there yet, and the function that makes it. */
+  flag(name: string): { readonly path: string; readonly raise: () => void };
+}
+
+/** Tests mostly wait for leases to run out, so those of a file run side by side, each in a place of its own. */
+export const it = test.extend<{ readonly here: Place }>({
+  here: ({ onTestFinished }, use) => use(place((run) => onTestFinished(async () => void (await run())))),
+}).concurrent;
+
+/** What is given to `onEnd` is called in reverse order when the test is over, however it ends. */
+function place(onEnd: (run: () => unknown) => void): Place {
+  const folder = mkdtempSync(join(tmpdir(), "twiceproof-"));
+  onEnd(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, "app.db");
+  const counter = join(folder, "effects.jsonl");
+  const tp = createTwiceproof({ store: sqliteStore(file) });
+  onEnd(() => tp.close({ graceMs: 0 }));
+
+  async function read(kind: "effect" | "lock", key: string): Promise<ClaimRecord | null> {
+    const [record] = await tp.store.get([claimId("default", kind, key)]);
+    return record ?? null;
+  }
+
+  function allActs(): { readonly key: string; readonly token: number; readonly pid: number }[] {
+    if (!existsSync(counter)) return [];
+    return readFileSync(counter, "utf8")
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => JSON.parse(line) as { readonly key: string; readonly token: number; readonly pid: number });
+  }
+
+  return {
+    file,
+    tp,
+    start: (setup) => spawnWorker({ ...setup, file, counter }, onEnd),
+    acts: (key) => allActs().filter((act) => act.key === key).length,
+    allActs,
+    effect: (key) => read("effect", key),
+    lock: (key) => read("lock", key),
+    async doubt(key) {
+      await until("a doubt", async () => (await read("effect", key))?.state === "in-doubt");
+      const doubt = await tp.doubts.get(claimId("default", "effect", key));
+      if (doubt === null) throw new Error("the doubt is gone");
+      return doubt;
+    },
+    lapsed: (key) => until("a lapsed lock", async () => (await read("lock", key))?.state === "lapsed"),
+    history: (key) => tp.doubts.history(claimId("default", "effect", key)),
+    flag(name) {
+      const path = join(folder, name);
+      return { path, raise: () => writeFileSync(path, "") };
+    },
+  };
+}
+
+export async function until(what: string, check: () => boolean | Promise<boolean>): Promise<void> {
+  const start = performance.now();
+  while (!(await check())) {
+    if (performance.now() - start > withinMs) throw new Error(`waited ${withinMs} ms in vain for ${what}`);
+    await pause(20);
+  }
+}
+
+export const operator = { who: "operator", why: "looked it up" };
