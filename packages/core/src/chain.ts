@@ -7,21 +7,45 @@ export interface Frame {
   readonly id: string;
   readonly kind: ClaimKind;
   readonly outer: Frame | undefined;
-  /** Claims won inside this body that were not released since. While there is one, this claim is never released (promise 19). */
-  readonly nested: Set<string>;
+  /** Calls made inside this body. While there is one, this claim is never released (promise 19). */
+  readonly nested: Set<Nesting>;
+  /** What was started inside may outlive the body, and then waits for nothing of it. */
+  over: boolean;
+}
+
+export interface Nesting {
+  /** It won a claim that was not released: it counts for good. */
+  claimed: boolean;
 }
 
 const current = new AsyncLocalStorage<Frame>();
 
+/** The bodies around this call that are not over, from the inside out. */
 export function frames(): Frame[] {
   const all: Frame[] = [];
-  for (let frame = current.getStore(); frame !== undefined; frame = frame.outer) all.push(frame);
+  for (let frame = current.getStore(); frame !== undefined; frame = frame.outer) if (!frame.over) all.push(frame);
   return all;
 }
 
-export function inFrame<T>(id: string, kind: ClaimKind, run: (frame: Frame) => T): T {
-  const frame: Frame = { id, kind, outer: current.getStore(), nested: new Set() };
-  return current.run(frame, () => run(frame));
+export async function inFrame<T>(id: string, kind: ClaimKind, run: (frame: Frame) => Promise<T>): Promise<T> {
+  const frame: Frame = { id, kind, outer: current.getStore(), nested: new Set(), over: false };
+  try {
+    return await current.run(frame, () => run(frame));
+  } finally {
+    frame.over = true;
+  }
+}
+
+/** Counts against all bodies around it while it is under way: what it asked for may still be granted. */
+export async function nest<T>(run: (nesting: Nesting) => Promise<T>): Promise<T> {
+  const nesting: Nesting = { claimed: false };
+  const around = frames();
+  for (const frame of around) frame.nested.add(nesting);
+  try {
+    return await run(nesting);
+  } finally {
+    if (!nesting.claimed) for (const frame of around) frame.nested.delete(nesting);
+  }
 }
 
 /**

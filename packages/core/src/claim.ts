@@ -24,7 +24,9 @@ const maxRounds = 10;
 export async function claim(
   kernel: Kernel,
   wanted: Wanted,
-): Promise<Won | { readonly answer: "taken"; readonly record: ClaimRecord } | Extract<ClaimResult, { answer: "fenced" }>> {
+): Promise<
+  Won | { readonly answer: "taken"; readonly record: ClaimRecord } | Extract<ClaimResult, { answer: "fenced" }>
+> {
   const ask = wanted.kind === "lock" ? kernel.claimLock : kernel.claimEffect;
   let free: ClaimRecord | undefined;
   for (let round = 1; ; round++) {

@@ -39,7 +39,11 @@ export function timer(ms: number, run: () => void, options: { readonly backgroun
 /** Ends early, without an error, when one of `until` is done or the signal aborts. */
 export async function pause(
   ms: number,
-  options: { readonly signal?: AbortSignal | undefined; readonly until?: Promise<unknown> | undefined; readonly background?: boolean } = {},
+  options: {
+    readonly signal?: AbortSignal | undefined;
+    readonly until?: Promise<unknown> | undefined;
+    readonly background?: boolean;
+  } = {},
 ): Promise<void> {
   const { signal, until, background = false } = options;
   if (signal?.aborted) return;

@@ -1,9 +1,10 @@
-import { answerOf, type Answer } from "./classify.ts";
+import { type Answer, answerOf } from "./classify.ts";
 import { TwiceproofError } from "./errors.ts";
 import { randomId, shortRef } from "./id.ts";
 import type { Kernel } from "./kernel.ts";
 import { reach } from "./reach.ts";
 import type { ClaimRecord, DoubtRef, HistoryEntry, Resolved, StoredVerdict } from "./store.ts";
+import { checkCount, checkId, checkNote } from "./validate.ts";
 import { verdictOf } from "./verdict.ts";
 
 /** An effect that started and whose outcome nobody knows. A verdict fits only the doubt as it was read here. */
@@ -62,21 +63,32 @@ export function createDoubts(kernel: Kernel): Doubts {
   const { store, namespace } = kernel;
 
   async function decide(doubt: DoubtRef, verdict: StoredVerdict, by: Decided): Promise<Resolved> {
+    checkId(doubt?.id);
+    checkCount("token", doubt.token);
+    checkCount("version", doubt.version);
     for (const field of ["who", "why"] as const)
       if (typeof by?.[field] !== "string" || by[field].trim() === "")
         throw new TwiceproofError("INVALID_ARGUMENT", `A verdict needs \`${field}\`: it is kept in the history.`);
     const { decisionId = randomId(), who, why, evidence = null } = by;
-    if (!/^[0-9a-f]{32}$/.test(decisionId))
+    checkNote("who", who);
+    checkNote("why", why);
+    if (evidence !== null) checkNote("evidence", evidence);
+    if (typeof decisionId !== "string" || !/^[0-9a-f]{32}$/.test(decisionId))
       throw new TwiceproofError("INVALID_ARGUMENT", "`decisionId` must be 32 lower-case hex digits.");
     return await reach(() => store.resolve(doubt, verdict, { decisionId, who, why, evidence }), within);
   }
 
   return {
     async list({ limit = 100, ...query } = {}) {
-      const page = await reach(() => store.list({ ...query, limit, namespace, kind: "effect", state: "in-doubt" }), within);
+      checkCount("limit", limit);
+      const page = await reach(
+        () => store.list({ ...query, limit, namespace, kind: "effect", state: "in-doubt" }),
+        within,
+      );
       return { doubts: page.records.map(toDoubt), ...(page.next !== undefined && { next: page.next }) };
     },
     async get(id) {
+      checkId(id);
       const [record] = await reach(() => store.get([id]), within);
       return record?.state === "in-doubt" ? toDoubt(record) : null;
     },
@@ -90,7 +102,10 @@ export function createDoubts(kernel: Kernel): Doubts {
       return await decide(doubt, await verdictOf(kernel.codec, answer), by);
     },
     reopen: (failed, by) => decide(failed, { state: "reopened" }, by),
-    history: (id) => reach(() => store.history(id), within),
+    async history(id) {
+      checkId(id);
+      return await reach(() => store.history(id), within);
+    },
   };
 }
 

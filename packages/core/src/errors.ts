@@ -93,7 +93,7 @@ export class TwiceproofError extends Error {
     Object.defineProperty(this, brand, { value: true });
     // Not enumerable: loggers and frameworks that spread or serialise an error must not carry these to a model.
     for (const name of ["help", "ref", "id", "retryAfterMs", "holder", "value"] as const)
-      Object.defineProperty(this, name, { value: details[name] ?? (name === "help" ? "" : undefined) });
+      Object.defineProperty(this, name, { value: name === "help" ? (details.help ?? "") : details[name] });
   }
 }
 

@@ -10,7 +10,16 @@ export interface TwiceproofEvent {
    * served. `in-doubt`: a caller was told of a doubt. `disputed`: a late result contradicts a verdict; look at the
    * history. `lost`: the claim was decided or replaced by somebody else while its holder worked.
    */
-  readonly type: "executing" | "completed" | "failed" | "released" | "replayed" | "in-doubt" | "reconciled" | "disputed" | "lost";
+  readonly type:
+    | "executing"
+    | "completed"
+    | "failed"
+    | "released"
+    | "replayed"
+    | "in-doubt"
+    | "reconciled"
+    | "disputed"
+    | "lost";
   readonly kind: ClaimKind;
   readonly name: string;
   readonly id: string;

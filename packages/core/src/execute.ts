@@ -1,12 +1,11 @@
 import { type Call, event } from "./call.ts";
-import { inFrame, type Frame, frames } from "./chain.ts";
-import { abandon, read, releaseUnnoticed, settle, type SettleOutcome, type Won } from "./claim.ts";
+import { type Frame, inFrame, type Nesting } from "./chain.ts";
+import { abandon, read, releaseUnnoticed, type SettleOutcome, settle, type Won } from "./claim.ts";
 import { classifyThrow, spend } from "./classify.ts";
-import type { Hold } from "./heartbeat.ts";
 import { idempotencyKey } from "./id.ts";
-import { closed, enter, type Kernel } from "./kernel.ts";
+import { closed, enter, isClosing, type Kernel } from "./kernel.ts";
 import { inDoubt, notExecutedError, refusal } from "./problems.ts";
-import { reach } from "./reach.ts";
+import { ready } from "./ready.ts";
 import { replay } from "./replay.ts";
 import { linkSignals } from "./signals.ts";
 import type { Settled } from "./store.ts";
@@ -19,8 +18,14 @@ export type Executed<Result> =
   | { readonly type: "doubt"; readonly error: unknown };
 
 /** Runs the body under its claim and records what became of it. */
-export async function execute<Result>(kernel: Kernel, call: Call<Result>, won: Won): Promise<Executed<Result>> {
+export async function execute<Result>(
+  kernel: Kernel,
+  call: Call<Result>,
+  won: Won,
+  nesting: Nesting,
+): Promise<Executed<Result>> {
   const { ref } = won;
+  nesting.claimed = true;
   const hold = kernel.heartbeat.hold(ref, {
     kind: "effect",
     leaseMs: call.leaseMs,
@@ -28,8 +33,6 @@ export async function execute<Result>(kernel: Kernel, call: Call<Result>, won: W
     lostError: () => inDoubt(call),
   });
   const links = linkSignals(hold.signal, call.signal, call.runSignal);
-  const around = frames();
-  for (const frame of around) frame.nested.add(ref.attemptId);
   const leave = enter(kernel, call.id, async () => {
     hold.stop(closed());
     await abandon(kernel, ref, "shutdown");
@@ -40,17 +43,25 @@ export async function execute<Result>(kernel: Kernel, call: Call<Result>, won: W
       throw error;
     });
     if (!alive) return { type: "not-started" };
-    if (links.signal.aborted) {
-      await release(kernel, call, ref, around, "it was called off before it started");
-      throw links.signal.reason;
+    if (links.signal.aborted || isClosing(kernel)) {
+      await release(kernel, call, ref, nesting, "it was called off before it started");
+      throw links.signal.aborted ? links.signal.reason : closed();
     }
     kernel.emit(event(call, "executing", ref.token));
     return await inFrame(call.id, "effect", async (frame) => {
       let value: Result;
       try {
-        value = await call.body({ idempotencyKey: idempotencyKey(call.id), signal: links.signal, id: call.id, token: ref.token });
+        value = await call.body({
+          idempotencyKey: idempotencyKey(call.id),
+          signal: links.signal,
+          id: call.id,
+          token: ref.token,
+        });
       } catch (error) {
-        return await afterThrow(kernel, call, ref, frame, around, error);
+        return await afterThrow(kernel, call, ref, frame, nesting, error);
+      } finally {
+        // A heartbeat that crosses with the record finds the claim settled: no news for what the body left running.
+        links.unlink();
       }
       return { type: "value", value: await record(kernel, call, won, value) };
     });
@@ -59,19 +70,6 @@ export async function execute<Result>(kernel: Kernel, call: Call<Result>, won: W
     links.unlink();
     leave();
   }
-}
-
-/**
- * Promise 11: in the tick that starts the body, the lease is alive by this worker's clocks, with a tenth of it to spare,
- * or was renewed just now.
- *
- * @throws TwiceproofError `STORE_UNAVAILABLE`; the body did not start, and the claim lapses into a doubt that is none.
- */
-async function ready(hold: Hold, leaseMs: number): Promise<boolean> {
-  while (hold.leftMs() < leaseMs / 10) {
-    if (!(await reach(() => hold.renew(), { withinMs: leaseMs }))) return false;
-  }
-  return !hold.lost();
 }
 
 async function record<Result>(kernel: Kernel, call: Call<Result>, { ref }: Won, value: Result): Promise<Result> {
@@ -104,19 +102,25 @@ async function afterThrow<Result>(
   call: Call<Result>,
   ref: Won["ref"],
   frame: Frame,
-  around: readonly Frame[],
+  nesting: Nesting,
   error: unknown,
 ): Promise<Executed<Result>> {
   const verdict = classifyThrow(error, call.classify);
   spend(error);
   if (verdict.state === "released" && frame.nested.size === 0) {
-    await release(kernel, call, ref, around, verdict.why, error);
+    const settled = await release(kernel, call, ref, nesting, verdict.why, error);
+    if (settled === "disputed") return { type: "doubt", error };
     throw notExecutedError(call, verdict.why, error);
   }
   if (verdict.state === "failed") {
     const settled = await settleWhy(kernel, call, ref, "failed", verdict.why, error);
-    if (settled === "settled" || settled === "already") kernel.emit(event(call, "failed", ref.token));
-    throw refusal(call, verdict.why, error);
+    if (settled === "settled" || settled === "already") {
+      kernel.emit(event(call, "failed", ref.token));
+      throw refusal(call, verdict.why, error);
+    }
+    // A verdict came first: this caller is told what is on the record, as later ones are.
+    kernel.emit(event(call, "lost", ref.token));
+    return { type: "doubt", error };
   }
   await abandon(kernel, ref, describe(error));
   return { type: "doubt", error };
@@ -126,14 +130,16 @@ async function release(
   kernel: Kernel,
   call: Call<unknown>,
   ref: Won["ref"],
-  around: readonly Frame[],
+  nesting: Nesting,
   why: string,
   error?: unknown,
-): Promise<void> {
-  // `lost` is no contradiction here: the first answer may have been lost, and somebody else claimed the key since.
-  await settleWhy(kernel, call, ref, "released", why, error);
-  for (const frame of around) frame.nested.delete(ref.attemptId);
-  kernel.emit(event(call, "released", ref.token));
+): Promise<Settled> {
+  const settled = await settleWhy(kernel, call, ref, "released", why, error);
+  // `lost` is no contradiction here: the first answer may have been lost, and somebody else claimed the key since. But a
+  // verdict may have said "done": then it counts against the bodies around it, as it does when an earlier attempt did.
+  nesting.claimed = settled === "lost" || settled === "disputed";
+  kernel.emit(event(call, settled === "lost" || settled === "disputed" ? settled : "released", ref.token));
+  return settled;
 }
 
 async function settleWhy(
@@ -154,5 +160,5 @@ async function settleWhy(
 /** For the history, which operators read; capped, because some errors carry a whole response. */
 function describe(error: unknown): string {
   const text = error instanceof Error ? `${error.name}: ${error.message}` : `threw a ${typeof error}`;
-  return text.toWellFormed().replaceAll("\0", "").slice(0, 300);
+  return text.slice(0, 300).toWellFormed().replaceAll("\0", "");
 }

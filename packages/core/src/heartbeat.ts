@@ -1,4 +1,4 @@
-import { stopwatch, type Stopwatch, timer } from "./clock.ts";
+import { type Stopwatch, stopwatch, timer } from "./clock.ts";
 import { TwiceproofError } from "./errors.ts";
 import type { ClaimKind, ClaimRef, Renewal, Renewed, Store } from "./store.ts";
 

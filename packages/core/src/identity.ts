@@ -37,7 +37,7 @@ export function identify<Input>(
   const { scope, turn, callId } = place;
   if (scope !== undefined) checkScope("scope", scope);
   if (turn !== undefined) checkScope("turn", turn);
-  const key = givenKey ?? rules.key?.(input);
+  const key = givenKey === undefined ? rules.key?.(input) : givenKey;
   if (key !== undefined) {
     checkKey(key);
     return { id: claimId(namespace, "effect", key), key, fingerprint: print };
@@ -57,7 +57,7 @@ function missing(name: string, what: string): TwiceproofError {
   return new TwiceproofError("IDENTITY_MISSING", `Nothing says which "${name}" this is: it lacks ${what}.`, {
     help: [
       "Give one of these:",
-      "  a business key in the effect:   defineEffect({ key: (input) => `order:${input.orderId}`, … })",
+      "  a business key in the effect:   defineEffect({ key: (input) => input.orderId, … })",
       "  a key at the call:              tp.once(effect, input, { key: … })",
       "  a run:                          tp.withRun({ thread, runId }, (run) => run.once(effect, input))",
       "  scope and turn at the call:     tp.once(effect, input, { scope: thread, turn: messageId })",

@@ -10,7 +10,14 @@ export {
   unknown,
 } from "./classify.ts";
 export type { Decided, Doubt, DoubtQuery, Doubts } from "./doubts.ts";
-export { type AnyEffect, defineEffect, type Effect, type EffectContext, type EffectRules, type ReconcileContext } from "./effect.ts";
+export {
+  type AnyEffect,
+  defineEffect,
+  type Effect,
+  type EffectContext,
+  type EffectRules,
+  type ReconcileContext,
+} from "./effect.ts";
 export {
   type ErrorCode,
   findTwiceproofError,

@@ -23,6 +23,8 @@ export interface Kernel {
   readonly emit: (event: TwiceproofEvent) => void;
   /** Claims held by this process, by id: resolved when their holder is through with them. */
   readonly held: Map<string, Promise<void>>;
+  /** Calls that are under way: `close` waits for them. */
+  readonly calls: Set<Promise<void>>;
   /** Given up by `close` when it ran out of patience. */
   readonly giveUps: Set<() => Promise<void>>;
   closing: boolean;
@@ -50,13 +52,11 @@ export function createKernel({ onEvent, ...options }: KernelOptions): Kernel {
     ),
     get: lane((items) => store.get(items.map(({ id }) => id))),
     emit(event) {
-      try {
-        onEvent?.(event);
-      } catch {
-        // A broken observer must not change what happens to an effect.
-      }
+      // A broken observer must not change what happens to an effect, nor, being async, end the process.
+      (async () => onEvent?.(event))().catch(() => undefined);
     },
     held: new Map(),
+    calls: new Set(),
     giveUps: new Set(),
     closing: false,
   };
@@ -77,13 +77,28 @@ export function enter(kernel: Kernel, id: string, giveUp: () => Promise<void>): 
   };
 }
 
+export async function underWay<T>(kernel: Kernel, run: () => Promise<T>): Promise<T> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  kernel.calls.add(promise);
+  try {
+    return await run();
+  } finally {
+    kernel.calls.delete(promise);
+    resolve();
+  }
+}
+
 /**
  * What runs inside of an effect may still be claimed: without it the outer effect could not finish, and would be in doubt.
  *
  * @throws TwiceproofError `CLOSED`
  */
 export function refuseWhenClosing(kernel: Kernel): void {
-  if (kernel.closing && !frames().some((frame) => frame.kind === "effect")) throw closed();
+  if (isClosing(kernel)) throw closed();
+}
+
+export function isClosing(kernel: Kernel): boolean {
+  return kernel.closing && !frames().some((frame) => frame.kind === "effect");
 }
 
 export function closed(): TwiceproofError {

@@ -28,6 +28,8 @@ export interface TestTwiceproof {
   close(): Promise<void>;
 }
 
+/** Captured when the module loads, like all clocks here: fake timers must not set the store's clock back. */
+const wall = Date.now;
 const longerThanAnyLeaseMs = 24 * 60 * 60 * 1_000 + 1;
 /** A dead worker waits for its store for ever, as far as a test can tell. */
 const neverMs = 7 * 24 * 60 * 60 * 1_000;
@@ -35,6 +37,7 @@ const neverMs = 7 * 24 * 60 * 60 * 1_000;
 interface Worker {
   readonly tp: Twiceproof;
   readonly dieAt: (point: CrashPoint) => Promise<void>;
+  readonly spare: () => void;
 }
 
 /**
@@ -43,7 +46,7 @@ interface Worker {
  */
 export function testTwiceproof(options: Omit<TwiceproofOptions, "store" | "storeTimeoutMs"> = {}): TestTwiceproof {
   let aheadMs = 0;
-  const store = memoryStore({ now: () => Date.now() + aheadMs });
+  const store = memoryStore({ now: () => wall() + aheadMs });
   const started = new Map<string, number>();
   const dying = new AsyncLocalStorage<Worker>();
 
@@ -55,10 +58,10 @@ export function testTwiceproof(options: Omit<TwiceproofOptions, "store" | "store
       storeTimeoutMs: neverMs,
       onEvent(event) {
         if (event.type === "executing") started.set(event.name, (started.get(event.name) ?? 0) + 1);
-        options.onEvent?.(event);
+        return options.onEvent?.(event);
       },
     });
-    return { tp, dieAt: mortal.dieAt };
+    return { tp, dieAt: mortal.dieAt, spare: mortal.spare };
   }
 
   let living = startWorker();
@@ -85,9 +88,11 @@ export function testTwiceproof(options: Omit<TwiceproofOptions, "store" | "store
       const ended = dying.run(victim, async () => await body());
       await Promise.race([
         dead,
-        ended.then(() => {
-          throw new Error(`the code ended before it reached "${point}"`);
-        }),
+        ended
+          .finally(() => victim.spare())
+          .then(() => {
+            throw new Error(`the code ended before it reached "${point}"`);
+          }),
       ]);
       ended.catch(() => undefined);
       living = startWorker();
@@ -104,7 +109,7 @@ export function testTwiceproof(options: Omit<TwiceproofOptions, "store" | "store
 }
 
 /** Passes everything on until the point; from there on nothing passes, and nothing is answered. */
-function mortalStore(store: Store): { readonly store: Store; readonly dieAt: (point: CrashPoint) => Promise<void> } {
+function mortalStore(store: Store): Omit<Worker, "tp"> & { readonly store: Store } {
   let point: CrashPoint | undefined;
   let dead = false;
   let die = (): void => undefined;
@@ -139,9 +144,9 @@ function mortalStore(store: Store): { readonly store: Store; readonly dieAt: (po
     store: {
       async claim(requests) {
         for (const { id, kind } of requests) if (kind === "lock") locks.add(id);
-        return isEffect(requests)
-          ? await guarded(store.claim, [requests], "before-claim", "after-claim")
-          : await guarded(store.claim, [requests]);
+        if (!isEffect(requests)) return await guarded(store.claim, [requests]);
+        const answers = await guarded(store.claim, [requests], "before-claim");
+        return answers.some(({ answer }) => answer === "won") && reach("after-claim") ? await never : answers;
       },
       renew: (...args) => guarded(store.renew, args),
       settle: (settlements) =>
@@ -157,6 +162,9 @@ function mortalStore(store: Store): { readonly store: Store; readonly dieAt: (po
       migrate: (...args) => guarded(store.migrate, args),
       health: (...args) => guarded(store.health, args),
       close: async () => undefined,
+    },
+    spare() {
+      point = undefined;
     },
     dieAt(where) {
       point = where;

@@ -9,6 +9,8 @@ const maxWeight = 1_048_576;
 /** Set by a caller that no longer waits: what is not under way yet is not sent. */
 export interface Caller {
   gaveUp: boolean;
+  /** Its batch did not answer, and may hang on a neighbour's blocked row: it goes by itself (promise 16). */
+  readonly alone?: boolean;
 }
 
 interface Entry<Item, Answer> {
@@ -101,7 +103,12 @@ export function lane<Item extends { readonly id: string }, Answer>(
 
   return (item, caller = { gaveUp: false }) =>
     new Promise((resolve, reject) => {
-      waiting.push({ item, caller, resolve, reject });
+      const entry = { item, caller, resolve, reject };
+      if (caller.alone) {
+        void deliver([entry]);
+        return;
+      }
+      waiting.push(entry);
       schedule();
     });
 }

@@ -1,9 +1,10 @@
 import { inFrame, refuseSelfWait } from "./chain.ts";
-import { claim, settle, type Wanted } from "./claim.ts";
+import { claim, releaseUnnoticed, settle, type Wanted } from "./claim.ts";
 import { jittered, pause, stopwatch } from "./clock.ts";
 import type { TwiceproofError } from "./errors.ts";
 import type { Hold } from "./heartbeat.ts";
-import { enter, type Kernel, refuseWhenClosing } from "./kernel.ts";
+import { enter, isClosing, type Kernel, refuseWhenClosing, underWay } from "./kernel.ts";
+import { ready } from "./ready.ts";
 import { linkSignals } from "./signals.ts";
 import type { ClaimRecord, ClaimRef } from "./store.ts";
 
@@ -34,8 +35,16 @@ export async function underLock<Result>(
   plan: LockPlan,
   body: (locked: Locked) => Result | Promise<Result>,
 ): Promise<Result> {
+  refuseSelfWait(plan.wanted.id, plan.what);
+  return await underWay(kernel, () => holding(kernel, plan, body));
+}
+
+async function holding<Result>(
+  kernel: Kernel,
+  plan: LockPlan,
+  body: (locked: Locked) => Result | Promise<Result>,
+): Promise<Result> {
   const { wanted, signal } = plan;
-  refuseSelfWait(wanted.id, plan.what);
   const { ref, hold } = await take(kernel, plan);
   const links = linkSignals(hold.signal, signal);
   const leave = enter(kernel, wanted.id, async () => {
@@ -50,6 +59,8 @@ export async function underLock<Result>(
         throw error;
       },
     );
+    // A heartbeat that crosses with the release finds the lock free: no news for what the body left running.
+    links.unlink();
     await release(kernel, plan, hold, ref, value);
     return value;
   } finally {
@@ -68,7 +79,17 @@ async function take(kernel: Kernel, plan: LockPlan): Promise<{ readonly ref: Cla
     const claimed = await claim(kernel, { ...wanted, kind: "lock", fence: null });
     if (claimed.answer === "won") {
       const { ref, sent } = claimed;
-      return { ref, hold: kernel.heartbeat.hold(ref, { kind: "lock", leaseMs: wanted.leaseMs, sent, lostError: plan.lost }) };
+      const { leaseMs } = wanted;
+      const hold = kernel.heartbeat.hold(ref, { kind: "lock", leaseMs, sent, lostError: plan.lost });
+      const alive = await ready(hold, leaseMs).catch((error: unknown) => {
+        hold.drop();
+        releaseUnnoticed(kernel, ref);
+        throw error;
+      });
+      if (alive && !isClosing(kernel) && !signal?.aborted) return { ref, hold };
+      hold.drop();
+      if (alive) await settle(kernel, ref, { state: "released", payload: null }).catch(() => undefined);
+      continue;
     }
     if (claimed.answer === "fenced" || waited() >= waitMs) throw plan.busy(claimed.record as ClaimRecord);
     await pause(Math.min(jittered(pollMs), waitMs - waited()), { signal, until: kernel.held.get(wanted.id) });

@@ -70,7 +70,12 @@ export function judgeRenewal(
 export interface Judged<Answer> {
   readonly answer: Answer;
   readonly change?:
-    | { readonly to: "settled"; readonly state: SettledState; readonly payload: Payload | null; readonly byVerdict: boolean }
+    | {
+        readonly to: "settled";
+        readonly state: SettledState;
+        readonly payload: Payload | null;
+        readonly byVerdict: boolean;
+      }
     /** Back in doubt, until a verdict: claimed, abandoned, disputed, settled by nobody. */
     | { readonly to: "disputed" }
     /** The claim that stands there now is asked to stop. */
@@ -90,14 +95,12 @@ export function judgeSettlement(
   if (record.attemptId !== settlement.attemptId || record.token !== settlement.token) {
     const contradicts = record.kind === "effect" && state === "completed" && settlement.token < record.token;
     if (!contradicts) return { answer: "lost" };
-    const living = record.state === "claimed" || record.state === "in-doubt";
-    return {
-      answer: "disputed",
-      ...late,
-      ...(living && !record.cancelRequested && { change: { to: "cancel-requested" } as const }),
-    };
+    return { answer: "disputed", ...late, ...(!recorded && contradiction(record)) };
   }
-  if (record.disputed && isOpen(record)) return { answer: state === "completed" ? "disputed" : "lost" };
+  // Asked to stop because an earlier attempt did it: that this one did not is no reason to free the key.
+  const freesNothing = state === "released" && record.kind === "effect" && record.cancelRequested;
+  if (record.disputed && isOpen(record)) return { answer: state === "completed" || freesNothing ? "disputed" : "lost" };
+  if (isOpen(record) && freesNothing) return { answer: "disputed", change: { to: "disputed" } };
   if (isOpen(record)) return { answer: "settled", change: { to: "settled", state, payload, byVerdict: false } };
   if (record.state === state && samePayload(record.payload, payload)) return { answer: "already" };
   if (!record.byVerdict) return { answer: "lost" };
@@ -107,6 +110,12 @@ export function judgeSettlement(
     return { answer: "disputed", change: { to: "disputed" }, ...late };
   }
   return { answer: record.state === state && state !== "completed" ? "already" : "lost", ...late };
+}
+
+/** An earlier attempt did it after all: a free key is shut, and a claim that is open is asked to stop. */
+function contradiction(record: ClaimRecord): Pick<Judged<Settled>, "change"> {
+  if (record.state === "released") return { change: { to: "disputed" } };
+  return isOpen(record) ? { change: { to: "cancel-requested" } } : {};
 }
 
 /** `decided`: what the history says that this decision id decided, null when it is not there. */
@@ -125,8 +134,7 @@ export function judgeVerdict(
     record.version === doubt.version &&
     record.state === (verdict.state === "reopened" ? "failed" : "in-doubt");
   if (!fits) return { answer: "refused" };
-  const settled =
-    verdict.state === "reopened" ? ({ state: "released", payload: null } as const) : verdict;
+  const settled = verdict.state === "reopened" ? ({ state: "released", payload: null } as const) : verdict;
   return { answer: "done", change: { to: "settled", ...settled, byVerdict: true }, history: event };
 }
 
@@ -135,10 +143,7 @@ export function verdictEvent(verdict: StoredVerdict): HistoryEvent {
 }
 
 /** A decision as a history entry lacks only `at`, `token` and a null `attemptId`; every store writes the same one. */
-export function decisionEntry(
-  verdict: StoredVerdict,
-  by: Decision,
-): Omit<HistoryEntry, "at" | "token" | "attemptId"> {
+export function decisionEntry(verdict: StoredVerdict, by: Decision): Omit<HistoryEntry, "at" | "token" | "attemptId"> {
   return {
     what: verdictEvent(verdict),
     who: by.who,

@@ -1,7 +1,8 @@
 import type { Call } from "./call.ts";
+import { spend } from "./classify.ts";
 import { checkRules, type Effect, type EffectContext, type EffectRules, parseInput } from "./effect.ts";
 import { TwiceproofError } from "./errors.ts";
-import { idempotencyKey } from "./id.ts";
+import { idempotencyKey, randomId } from "./id.ts";
 import { type Identity, identify, type Place } from "./identity.ts";
 import { type Kernel, refuseWhenClosing } from "./kernel.ts";
 import { perform, runLost } from "./perform.ts";
@@ -30,7 +31,11 @@ export interface Once {
    * @throws TwiceproofError `EFFECT_IN_DOUBT`, `EFFECT_RUNNING`, `EFFECT_KEY_REUSED`, `EFFECT_REFUSED`, `EFFECT_NOT_EXECUTED`,
    * `EFFECT_RESULT_UNAVAILABLE`, `WAITS_FOR_ITSELF`, `RUN_LOST`, `CLOSED`, or one about the store
    */
-  <Result>(key: string, body: (context: EffectContext) => Result | Promise<Result>, options?: OnceOptions): Promise<Result>;
+  <Result>(
+    key: string,
+    body: (context: EffectContext) => Result | Promise<Result>,
+    options?: OnceOptions,
+  ): Promise<Result>;
   /** The same for a defined effect. Also throws `INVALID_INPUT` and `IDENTITY_MISSING`, and a TypeError for input without a canonical form. */
   <Raw, Input, Result>(effect: Effect<Raw, Input, Result>, input: Raw, options?: CallOptions): Promise<Result>;
 }
@@ -71,14 +76,23 @@ export function createOnce(kernel: Kernel, run?: RunPlace): Once {
     return await start(name, options, input, identity, place, options.signal, body);
   }
 
-  async function defined(effect: Effect<unknown, unknown, unknown>, raw: unknown, options: CallOptions): Promise<unknown> {
-    if (typeof effect?.run !== "function") throw invalid("`once` takes a key and a function, or an effect and its input");
+  async function defined(
+    effect: Effect<unknown, unknown, unknown>,
+    raw: unknown,
+    options: CallOptions,
+  ): Promise<unknown> {
+    if (typeof effect?.run !== "function")
+      throw invalid("`once` takes a key and a function, or an effect and its input");
     checkName(effect.name);
+    checkRules(effect);
     const input = await parseInput(effect, raw);
     const place = placed(options);
-    if (effect.kind === "read") return await effect.run(input, readContext(effect.name, options.signal));
+    if (effect.kind === "read")
+      return await readOnly((context) => effect.run(input, context), options.signal ?? run?.signal);
     const identity = identify(kernel.namespace, effect.name, effect, raw, input, place, options.key);
-    return await start(effect.name, effect, input, identity, place, options.signal, (context) => effect.run(input, context));
+    return await start(effect.name, effect, input, identity, place, options.signal, (context) =>
+      effect.run(input, context),
+    );
   }
 
   async function start(
@@ -90,7 +104,7 @@ export function createOnce(kernel: Kernel, run?: RunPlace): Once {
     signal: AbortSignal | undefined,
     body: (context: EffectContext) => unknown,
   ): Promise<unknown> {
-    if (rules.kind === "read") return await body(readContext(name, signal));
+    if (rules.kind === "read") return await readOnly(body, signal ?? run?.signal);
     const reconcile = rules.reconcile as EffectRules["reconcile"];
     const call: Call<unknown> = {
       ...identity,
@@ -120,15 +134,23 @@ export function createOnce(kernel: Kernel, run?: RunPlace): Once {
   return once as Once;
 }
 
-/** A read claims nothing: it has no id, and its key is as good as any. */
-function readContext(name: string, signal: AbortSignal | undefined): EffectContext {
-  return { idempotencyKey: idempotencyKey(name), signal: signal ?? new AbortController().signal, id: "", token: 0 };
+/** A read claims nothing and has no id. Its idempotency key is a new one each time: an old one could bring an old answer. */
+async function readOnly(
+  body: (context: EffectContext) => unknown,
+  signal = new AbortController().signal,
+): Promise<unknown> {
+  try {
+    return await body({ idempotencyKey: idempotencyKey(randomId()), signal, id: "", token: 0 });
+  } catch (error) {
+    // Inside of an effect it proves nothing about that one (promise 19).
+    spend(error);
+    throw error;
+  }
 }
 
-/** The key itself may hold an address; a name goes into messages that models read. */
+/** The key itself may hold an address; a name goes into messages that models read. So only what looks like a name. */
 function nameOf(key: string): string {
-  const prefix = typeof key === "string" ? (key.split(":", 2)[0] ?? "") : "";
-  return prefix !== "" && prefix !== key && prefix.length <= 64 ? prefix : "effect";
+  return (typeof key === "string" && /^([a-z][\w./-]{0,63}):/i.exec(key)?.[1]) || "effect";
 }
 
 function invalid(rule: string): TwiceproofError {

@@ -1,13 +1,14 @@
 import { type Call, event } from "./call.ts";
-import { refuseSelfWait } from "./chain.ts";
+import { type Nesting, nest, refuseSelfWait } from "./chain.ts";
 import { claim, read } from "./claim.ts";
 import { jittered, pause, stopwatch } from "./clock.ts";
 import { TwiceproofError } from "./errors.ts";
 import { execute } from "./execute.ts";
-import { type Kernel, refuseWhenClosing } from "./kernel.ts";
+import { type Kernel, refuseWhenClosing, underWay } from "./kernel.ts";
 import { inDoubt, keyReused, notExecutedError, refusal, running } from "./problems.ts";
 import { settleDoubt } from "./reconcile.ts";
 import { recordedWhy, replay } from "./replay.ts";
+import { linkSignals } from "./signals.ts";
 import type { ClaimRecord } from "./store.ts";
 
 const firstPollMs = 50;
@@ -19,6 +20,10 @@ const lastPollMs = 1_000;
  */
 export async function perform<Result>(kernel: Kernel, call: Call<Result>): Promise<Result> {
   refuseSelfWait(call.id, `The effect "${call.name}"`);
+  return await underWay(kernel, () => nest((nesting) => attempt(kernel, call, nesting)));
+}
+
+async function attempt<Result>(kernel: Kernel, call: Call<Result>, nesting: Nesting): Promise<Result> {
   const waited = stopwatch();
   for (;;) {
     refuseWhenClosing(kernel);
@@ -28,7 +33,7 @@ export async function perform<Result>(kernel: Kernel, call: Call<Result>): Promi
       case "fenced":
         throw runLost(call.runId);
       case "won": {
-        const executed = await execute(kernel, call, claimed);
+        const executed = await execute(kernel, call, claimed, nesting);
         if (executed.type === "value") return executed.value;
         if (executed.type === "doubt") return await afterOwnDoubt(kernel, call, executed.error);
         break;
@@ -54,18 +59,21 @@ async function outlast(
   first: ClaimRecord,
   leftMs: () => number,
 ): Promise<ClaimRecord | null> {
-  let record: ClaimRecord | null = first;
-  for (let pollMs = firstPollMs; record !== null && isRunningElsewhere(record, call); pollMs *= 1.5) {
-    if (leftMs() <= 0) throw running(call, record);
-    await pause(Math.min(jittered(Math.min(pollMs, lastPollMs)), leftMs()), {
-      signal: call.signal,
-      until: kernel.held.get(call.id),
-    });
-    call.signal?.throwIfAborted();
-    refuseWhenClosing(kernel);
-    record = await read(kernel, call.id);
+  const { signal, unlink } = linkSignals(call.signal, call.runSignal);
+  try {
+    let record: ClaimRecord | null = first;
+    for (let pollMs = firstPollMs; record !== null && isRunningElsewhere(record, call); pollMs *= 1.5) {
+      if (leftMs() <= 0) throw running(call, record);
+      const forMs = Math.min(jittered(Math.min(pollMs, lastPollMs)), leftMs());
+      await pause(forMs, { signal, until: kernel.held.get(call.id) });
+      signal.throwIfAborted();
+      refuseWhenClosing(kernel);
+      record = await read(kernel, call.id);
+    }
+    return record;
+  } finally {
+    unlink();
   }
-  return record;
 }
 
 function isRunningElsewhere(record: ClaimRecord, call: Call<unknown>): boolean {
@@ -111,10 +119,12 @@ async function afterOwnDoubt<Result>(kernel: Kernel, call: Call<Result>, cause: 
   const leftMs = (): number => call.waitMs - waited();
   let record = await read(kernel, call.id).catch(() => null);
   if (call.reconcile !== undefined && record?.state === "in-doubt") {
-    await settleDoubt(kernel, call, record, leftMs);
+    // It rejects only when the caller has gone: the doubt is told all the same.
+    await settleDoubt(kernel, call, record, leftMs).catch(() => undefined);
     record = await read(kernel, call.id).catch(() => null);
   }
-  if (record?.state === "released") throw notExecutedError(call, "the outside system says that it did not happen", cause);
+  if (record?.state === "released")
+    throw notExecutedError(call, "the outside system says that it did not happen", cause);
   const decided = record?.state === "completed" || record?.state === "failed";
   const met = decided ? await meet(kernel, call, record, leftMs) : undefined;
   if (met !== undefined) return met.value;

@@ -8,7 +8,10 @@ interface Named {
   readonly name: string;
 }
 
-export function inDoubt(call: Named, details: ErrorDetails & { readonly record?: ClaimRecord | null } = {}): TwiceproofError {
+export function inDoubt(
+  call: Named,
+  details: ErrorDetails & { readonly record?: ClaimRecord | null } = {},
+): TwiceproofError {
   const { record, ...rest } = details;
   const ref = shortRef(call.id);
   return new TwiceproofError(
@@ -47,7 +50,11 @@ export function keyReused(call: Named, record: ClaimRecord): TwiceproofError {
   return new TwiceproofError(
     "EFFECT_KEY_REUSED",
     `The key of this "${call.name}" already stands for ${record.name === call.name ? "another input" : `another effect, "${record.name}"`} (ref ${ref}). Nothing was executed.`,
-    { id: call.id, ref, help: `Key ${JSON.stringify(record.key)}, first used ${new Date(record.createdAt).toISOString()}.` },
+    {
+      id: call.id,
+      ref,
+      help: `Key ${JSON.stringify(record.key)}, first used ${new Date(record.createdAt).toISOString()}.`,
+    },
   );
 }
 

@@ -1,4 +1,4 @@
-import { jittered, pause, stopwatch } from "./clock.ts";
+import { afterTurn, jittered, monotonicStopwatch, pause } from "./clock.ts";
 import { isStoreSetupError, TwiceproofError } from "./errors.ts";
 import type { Caller } from "./lane.ts";
 
@@ -14,28 +14,38 @@ interface ReachOptions<T> {
  * Asks the store until it answers, or `withinMs` are over. The question must be repeatable: it carries an attempt or a
  * decision id, so that an answer that was lost on the way can be asked for again (promise 13). A question without an
  * answer is asked again, on another connection perhaps, after a third of the time; the first answer to any of them counts.
+ * The time is one that passed for this process: after a machine's sleep the connections are dead, and the store is not.
  *
  * @throws TwiceproofError `STORE_UNAVAILABLE`, or the store's own error about its set-up, which no repetition mends.
  */
 export async function reach<T>(ask: (caller: Caller) => Promise<T>, options: ReachOptions<T>): Promise<T> {
   const { withinMs, background = false, onLate } = options;
-  const elapsed = stopwatch();
+  const elapsed = monotonicStopwatch();
   const answers: T[] = [];
+  const answered = Promise.withResolvers<void>();
   let over = false;
+  let silent = false;
   let lastError: unknown;
   for (let round = 0; round === 0 || elapsed() < withinMs; round++) {
-    const caller: Caller = { gaveUp: false };
+    const caller: Caller = { gaveUp: false, alone: silent };
+    silent = true;
     const asked = ask(caller).then(
       (answer) => {
         if (over) onLate?.(answer);
         else answers.push(answer);
+        answered.resolve();
       },
       (error: unknown) => {
-        if (!caller.gaveUp) lastError = error;
+        if (caller.gaveUp) return;
+        silent = false;
+        lastError = error;
       },
     );
     // In the background: what keeps a process alive while a store is asked is the store's own connection.
-    await pause(Math.min(withinMs / 3, withinMs - elapsed()), { until: asked, background: true });
+    const until = Promise.race([asked, answered.promise]);
+    await pause(Math.min(withinMs / 3, withinMs - elapsed()), { until, background: true });
+    // After a blocked event loop, timers come first: the answer may be waiting behind this one.
+    if (answers.length === 0) await new Promise<void>(afterTurn);
     caller.gaveUp = true;
     if (answers.length > 0) return answers[0] as T;
     if (isStoreSetupError(lastError)) {
@@ -43,7 +53,8 @@ export async function reach<T>(ask: (caller: Caller) => Promise<T>, options: Rea
       throw lastError;
     }
     const leftMs = withinMs - elapsed();
-    if (leftMs > 0) await pause(Math.min(leftMs, jittered(Math.min(1_000, 25 * 2 ** round))), { background });
+    const restMs = Math.min(leftMs, jittered(Math.min(1_000, 25 * 2 ** round)));
+    if (leftMs > 0) await pause(restMs, { until: answered.promise, background });
     if (answers.length > 0) return answers[0] as T;
   }
   over = true;

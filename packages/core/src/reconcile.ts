@@ -1,6 +1,6 @@
 import { type Call, event } from "./call.ts";
-import { answerOf, type Answer } from "./classify.ts";
 import { read } from "./claim.ts";
+import { type Answer, answerOf } from "./classify.ts";
 import { monotonicStopwatch, pause } from "./clock.ts";
 import { idempotencyKey, randomId } from "./id.ts";
 import type { Kernel } from "./kernel.ts";
@@ -23,8 +23,8 @@ export async function settleDoubt(
 ): Promise<DoubtOutcome> {
   if (call.kind === "idempotent")
     return await decide(kernel, call, record, { state: "released", payload: null }, "idempotent: it may run again");
-  // Evidence has failed once where a late result contradicts a verdict: a person decides.
-  if (record.disputed || call.reconcile === undefined) return { open: true };
+  // Evidence has failed once where a late result contradicts what was said before: a person decides.
+  if (record.disputed || record.cancelRequested || call.reconcile === undefined) return { open: true };
   const stood = monotonicStopwatch();
   try {
     const first = await lookUp(call, record, leftMs);
@@ -81,7 +81,13 @@ async function apply(
   record: ClaimRecord,
   answer: Exclude<Answer, { answer: "unknown" }>,
 ): Promise<DoubtOutcome> {
-  return await decide(kernel, call, record, await verdictOf(kernel.codec, answer), `reconcile answered ${answer.answer}`);
+  return await decide(
+    kernel,
+    call,
+    record,
+    await verdictOf(kernel.codec, answer),
+    `reconcile answered ${answer.answer}`,
+  );
 }
 
 async function decide(

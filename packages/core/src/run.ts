@@ -58,7 +58,14 @@ export async function withRun<Result>(
 
   async function pass(locked: Locked | undefined): Promise<Result> {
     const ended = new AbortController();
-    const place: RunPlace = { scope: thread, turn, runId, fence: locked?.ref ?? null, signal: locked?.signal ?? signal, ended: ended.signal };
+    const place: RunPlace = {
+      scope: thread,
+      turn,
+      runId,
+      fence: locked?.ref ?? null,
+      signal: locked?.signal ?? signal,
+      ended: ended.signal,
+    };
     const run: Run = {
       thread,
       runId,

@@ -1,6 +1,12 @@
 /** For those who write a store: the interface, the state machine that all stores share, ids and errors. */
 
-export { type ErrorCode, isStoreSetupError, isTwiceproofError, type StoreSetupCode, TwiceproofError } from "./errors.ts";
+export {
+  type ErrorCode,
+  isStoreSetupError,
+  isTwiceproofError,
+  type StoreSetupCode,
+  TwiceproofError,
+} from "./errors.ts";
 export { claimId, randomId, shortRef } from "./id.ts";
 export * from "./machine.ts";
 export type * from "./store.ts";

@@ -100,8 +100,9 @@ export interface Settlement extends ClaimRef {
 export type SettledState = "completed" | "failed" | "released";
 
 /**
- * `disputed`: this `completed` meets a "not done" verdict. The effect is in doubt again, or, when the key was claimed
- * since, the contradiction stands in the history and the new claim is asked to stop (promise 4).
+ * `disputed`: this `completed` meets a "not done" verdict. The effect is in doubt again, or, when the key is claimed
+ * again, the contradiction stands in the history and the new claim is asked to stop; from then on, that claim's own
+ * `released` is `disputed` too, and frees nothing (promise 4).
  */
 export type Settled = "settled" | "already" | "disputed" | "lost";
 

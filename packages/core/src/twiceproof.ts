@@ -68,6 +68,9 @@ export interface Twiceproof {
   close(options?: { readonly graceMs?: number }): Promise<void>;
 }
 
+/** After `close` gave up: a body that heeds its signal may still say what became of it. */
+const lastWordMs = 1_000;
+
 /**
  * The one object that owns what lives: the store, the heartbeat, the group commit. Make one for each process. Making it
  * does nothing yet: no connection, no timer.
@@ -77,7 +80,10 @@ export interface Twiceproof {
 export function createTwiceproof(options: TwiceproofOptions): Twiceproof {
   const { store, namespace = "default", effects = [], onEvent, storeTimeoutMs = 10_000, maxResultBytes } = options;
   if (typeof store?.claim !== "function")
-    throw new TwiceproofError("INVALID_ARGUMENT", "`store` is missing: give createTwiceproof a store, such as sqliteStore(\"app.db\").");
+    throw new TwiceproofError(
+      "INVALID_ARGUMENT",
+      '`store` is missing: give createTwiceproof a store, such as sqliteStore("app.db").',
+    );
   checkNamespace(namespace);
   checkDuration("storeTimeoutMs", storeTimeoutMs, 100);
   checkEffects(effects);
@@ -128,13 +134,17 @@ export function createTwiceproof(options: TwiceproofOptions): Twiceproof {
     async close({ graceMs = 25_000 } = {}) {
       checkDuration("graceMs", graceMs);
       kernel.closing = true;
-      const waited = monotonicStopwatch();
-      while (kernel.held.size > 0 && waited() < graceMs)
-        await pause(graceMs - waited(), { until: Promise.race(kernel.held.values()) });
+      await quiet(kernel.calls, graceMs);
       await Promise.all([...kernel.giveUps].map((giveUp) => giveUp()));
+      await quiet(kernel.calls, lastWordMs);
       await store.close();
     },
   };
+}
+
+async function quiet(calls: ReadonlySet<Promise<void>>, withinMs: number): Promise<void> {
+  const waited = monotonicStopwatch();
+  while (calls.size > 0 && waited() < withinMs) await pause(withinMs - waited(), { until: Promise.race(calls) });
 }
 
 function checkEffects(effects: readonly AnyEffect[]): void {

@@ -2,6 +2,7 @@ import { TwiceproofError } from "./errors.ts";
 
 const maxTextBytes = 512;
 const maxNameBytes = 128;
+const maxNoteBytes = 64 * 1024;
 const minLeaseMs = 1_000;
 const maxLeaseMs = 24 * 60 * 60 * 1_000;
 /** The longest that a Node timer can wait. A longer one fires at once. */
@@ -46,6 +47,21 @@ export function checkDuration(
 ): asserts durationMs is number {
   if (!Number.isInteger(durationMs) || (durationMs as number) < minMs || (durationMs as number) > maxMs)
     refuse(label, `must be a whole number of milliseconds from ${minMs} to ${maxMs}`);
+}
+
+/** A claim's id, as in `doubts.list()`. Unchecked, a store would fail on it, and be asked again and again. */
+export function checkId(id: unknown): asserts id is string {
+  if (typeof id !== "string" || !/^[0-9a-f]{64}$/.test(id)) refuse("id", "must be 64 lower-case hex digits");
+}
+
+export function checkCount(label: string, count: unknown): asserts count is number {
+  if (!Number.isSafeInteger(count) || (count as number) < 1) refuse(label, "must be a whole number from 1");
+}
+
+/** What people write into the history. */
+export function checkNote(label: string, text: unknown): asserts text is string {
+  checkText(label, text, maxNoteBytes);
+  if (text.includes("\0")) refuse(label, "must not contain a NUL character");
 }
 
 /** Names stand in lists, logs and messages: one line each. */

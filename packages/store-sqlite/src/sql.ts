@@ -51,11 +51,11 @@ export const renew: string = `
   where ${held} and abandoned = 0
   returning cancel_requested as cancelRequested`;
 
-/** A claim that meets its own settlement, also late or given up. */
+/** A claim that meets its own settlement, also late or given up; what is disputed is for `judgeSettlement`. */
 export const settle: string = `
   update twiceproof_claims
   set version = version + 1, state = :state, settled_at = ${now}, result_format = :format, result = :text
-  where ${held} and disputed = 0
+  where ${held} and disputed = 0 and not (kind = 'effect' and cancel_requested = 1 and :state = 'released')
   returning token`;
 
 /** What `judgeSettlement` or `judgeVerdict` decided, on a row read in the same transaction. */

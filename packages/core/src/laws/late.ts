@@ -8,7 +8,10 @@ import {
   look,
   reason,
   receipt,
+  refused,
   renew,
+  resolve,
+  rival,
   scene,
   settle,
   settledStates,
@@ -56,15 +59,70 @@ export const lateLaws: readonly StoreLaw[] = [
   },
   {
     number: 4,
-    name: "a claim that was asked to stop may still be settled by its holder, and the next one is not asked",
+    name: "a claim that was asked to stop may still be completed or failed by its holder",
+    async check(harness) {
+      const { store, other, effect } = await scene(harness);
+      for (const state of ["completed", "failed"] as const) {
+        const request = effect(state);
+        const old = await decided(harness, store, request, "released");
+        const asked = await winAgain(other, request);
+        await settle(store, old, "completed", receipt);
+        assert.equal(await settle(other, asked, state, reason), "settled");
+        assert.equal((await look(store, old.id)).state, state);
+      }
+    },
+  },
+  {
+    number: 4,
+    name: "a claim that was asked to stop does not free the key by its release",
     async check(harness) {
       const { store, other, effect } = await scene(harness);
       const request = effect();
       const old = await decided(harness, store, request, "released");
       const asked = await winAgain(other, request);
       await settle(store, old, "completed", receipt);
-      assert.equal(await settle(other, asked, "released"), "settled");
+      assert.equal(await settle(other, asked, "released"), "disputed");
+      const record = await refused(store, rival(request, { seen: (await look(store, old.id)).version }));
+      assert.deepEqual([record.state, record.disputed, record.token], ["in-doubt", true, 2]);
+      await changesNothing(store, old.id, async () => {
+        assert.equal(await settle(other, asked, "released"), "disputed");
+        assert.equal(await settle(other, old, "completed", receipt), "disputed");
+        assert.equal(await renew(other, asked), "lost");
+      });
+      assert.equal(await resolve(store, record, "released", reason), "done");
       assert.equal(await renew(other, await winAgain(other, request)), "held");
+    },
+  },
+  {
+    number: 4,
+    name: "a late completed shuts a key that a later claim had released",
+    async check(harness) {
+      const { store, other, effect } = await scene(harness);
+      const request = effect();
+      const old = await decided(harness, store, request, "released");
+      await settle(other, await winAgain(other, request), "released");
+      assert.equal(await settle(store, old, "completed", receipt), "disputed");
+      const record = await refused(store, rival(request, { seen: (await look(store, old.id)).version }));
+      assert.deepEqual([record.state, record.disputed], ["in-doubt", true]);
+      assert.deepEqual(await told(store, old.id), ["verdict-released", "late-completed"]);
+    },
+  },
+  {
+    number: 4,
+    name: "a contradiction that a verdict has ended is not raised again, nor is the next claim asked to stop",
+    async check(harness) {
+      const { store, other, effect } = await scene(harness);
+      const request = effect();
+      const old = await decided(harness, store, request, "released");
+      await settle(other, await winAgain(other, request), "released");
+      await settle(store, old, "completed", receipt);
+      assert.equal(await resolve(other, await look(other, old.id), "released", reason), "done");
+      await changesNothing(store, old.id, async () =>
+        assert.equal(await settle(store, old, "completed", receipt), "disputed"),
+      );
+      const next = await winAgain(other, request);
+      assert.equal(await settle(store, old, "completed", receipt), "disputed");
+      assert.equal(await renew(other, next), "held");
     },
   },
   {
