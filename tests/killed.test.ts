@@ -40,7 +40,7 @@ it.for(deaths)("2: killed at '$step', it leaves a doubt that only a verdict ends
   expect(here.acts(key)).toBe(acts);
 
   const found = acts === 1 ? done("found") : notDone();
-  expect(await here.tp.doubts.resolve(doubt, found, operator)).toBe("done");
+  expect(await here.tp.doubts.resolve(doubt, found, operator)).toBe("applied");
   const third = await second.ask("once", { key });
   expect(third).toMatchObject({ value: acts === 1 ? "found" : { key, pid: second.pid } });
   expect(here.acts(key)).toBe(1);

@@ -27,7 +27,7 @@ it("3: paused before the effect while a verdict freed the key and another ran it
   const call = worker.ask("once", { key, leaseMs });
   await worker.at("after claim");
   worker.freeze();
-  expect(await here.tp.doubts.resolve(await here.doubt(key), notDone(), operator)).toBe("done");
+  expect(await here.tp.doubts.resolve(await here.doubt(key), notDone(), operator)).toBe("applied");
   const result = await other.ask("once", { key });
   expect(result).toMatchObject({ value: { pid: other.pid } });
   worker.thaw();
@@ -45,7 +45,7 @@ it("3: paused before the effect while a verdict freed the key, it must claim ane
   const call = worker.ask("once", { key, leaseMs });
   await worker.at("after claim");
   worker.freeze();
-  expect(await here.tp.doubts.resolve(await here.doubt(key), notDone(), operator)).toBe("done");
+  expect(await here.tp.doubts.resolve(await here.doubt(key), notDone(), operator)).toBe("applied");
   worker.thaw();
   worker.pass("after claim");
   // It is answered "free" first, and then granted the version that it has seen.
@@ -69,7 +69,7 @@ it("9: paused past its lease in the effect, it renews and completes, when nobody
   worker.thaw();
   await until("a renewal", async () => (await here.effect(key))?.state === "claimed");
   // The evidence was gathered for a doubt that is none any more.
-  expect(await here.tp.doubts.resolve(doubt, notDone(), operator)).toBe("refused");
+  expect(await here.tp.doubts.resolve(doubt, notDone(), operator)).toBe("stale");
   worker.pass("acted");
   expect(await call).toMatchObject({ value: { pid: worker.pid } });
   expect(await here.effect(key)).toMatchObject({ state: "completed", token: 1, byVerdict: false });
@@ -83,7 +83,7 @@ it("4: paused in the effect while a wrong verdict let another claim it, its resu
   const call = worker.ask("once", { key, leaseMs });
   await worker.at("acted");
   worker.freeze();
-  expect(await here.tp.doubts.resolve(await here.doubt(key), notDone(), operator)).toBe("done");
+  expect(await here.tp.doubts.resolve(await here.doubt(key), notDone(), operator)).toBe("applied");
   const second = other.ask("once", { key, leaseMs });
   await other.at("body");
   worker.thaw();
@@ -110,7 +110,7 @@ it("4: paused in the effect while a wrong verdict let another complete it, its r
   const call = worker.ask("once", { key, leaseMs });
   await worker.at("acted");
   worker.freeze();
-  expect(await here.tp.doubts.resolve(await here.doubt(key), notDone(), operator)).toBe("done");
+  expect(await here.tp.doubts.resolve(await here.doubt(key), notDone(), operator)).toBe("applied");
   const second = await other.ask("once", { key });
   worker.pass("acted");
   worker.thaw();
@@ -146,7 +146,7 @@ it("4: paused after the effect while a wrong verdict freed the key, its late rec
   const call = worker.ask("once", { key, leaseMs });
   await worker.at("before record");
   worker.freeze();
-  expect(await here.tp.doubts.resolve(await here.doubt(key), notDone(), operator)).toBe("done");
+  expect(await here.tp.doubts.resolve(await here.doubt(key), notDone(), operator)).toBe("applied");
   worker.pass("before record");
   worker.thaw();
   expect(await call).toMatchObject({ code: "EFFECT_IN_DOUBT", returned: { pid: worker.pid } });
@@ -160,7 +160,7 @@ it("8: paused after the effect while a verdict gave a result, it gets what all o
   const call = worker.ask("once", { key, leaseMs });
   await worker.at("before record");
   worker.freeze();
-  expect(await here.tp.doubts.resolve(await here.doubt(key), done("found"), operator)).toBe("done");
+  expect(await here.tp.doubts.resolve(await here.doubt(key), done("found"), operator)).toBe("applied");
   worker.pass("before record");
   worker.thaw();
   expect(await call).toEqual({ value: "found" });

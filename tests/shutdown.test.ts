@@ -39,7 +39,7 @@ it("9: on SIGTERM, what cannot finish in time is in doubt at once, not after its
   expect(await here.history(key)).toMatchObject([{ what: "abandoned", why: "shutdown", token: 1 }]);
   const second = await here.start();
   expect(await second.ask("once", { key, waitMs: 0 })).toMatchObject({ code: "EFFECT_IN_DOUBT" });
-  expect(await here.tp.doubts.resolve(await here.doubt(key), done("found"), operator)).toBe("done");
+  expect(await here.tp.doubts.resolve(await here.doubt(key), done("found"), operator)).toBe("applied");
   expect(await second.ask("once", { key })).toEqual({ value: "found" });
   expect(here.acts(key)).toBe(1);
 });

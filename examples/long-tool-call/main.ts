@@ -5,7 +5,7 @@ import { openStage, type Stage } from "./stage.ts";
 interface Scene {
   readonly title: string;
   readonly play: (stage: Stage, guarded: boolean) => Promise<Seen>;
-  readonly unit: "charge" | "turn";
+  readonly unit: "charge" | "kept turn";
   /** What has to come out without Twiceproof, and with it. */
   readonly without: Expected;
   readonly with: Expected;
@@ -38,7 +38,7 @@ const scenes: readonly Scene[] = [
   {
     title: "Two runs start on one thread at the same moment",
     play: twoRuns,
-    unit: "turn",
+    unit: "kept turn",
     without: [1, "overwrote", "both read the thread, and one overwrites the other's turn"],
     with: [2, "refused", "one is refused, is told who holds the thread, and runs when it is sent again"],
   },

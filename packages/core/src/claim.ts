@@ -1,5 +1,5 @@
 import { type Stopwatch, stopwatch } from "./clock.ts";
-import { isStoreSetupError } from "./errors.ts";
+import { isFinal } from "./errors.ts";
 import { randomId } from "./id.ts";
 import type { Kernel } from "./kernel.ts";
 import { reach } from "./reach.ts";
@@ -38,7 +38,7 @@ export async function claim(
       withinMs: kernel.storeTimeoutMs,
       onLate: (late) => late.answer === "won" && releaseUnnoticed(kernel, ref),
     }).catch((error: unknown) => {
-      if (!isStoreSetupError(error)) releaseUnnoticed(kernel, ref);
+      if (!isFinal(error)) releaseUnnoticed(kernel, ref);
       throw error;
     });
     if (result.answer === "won") return { answer: "won", ref: { ...ref, token: result.token }, sent };

@@ -52,16 +52,16 @@ function isRefusedError(error: object): error is Refused {
 }
 
 /** What somebody other than the holder knows about an effect in doubt. */
-export type Answer =
-  | { readonly answer: "done"; readonly result: unknown }
+export type Answer<Result = unknown> =
+  | { readonly answer: "done"; readonly result: Result }
   | { readonly answer: "done-without-result" }
   | Refused
   | { readonly answer: "not-done"; readonly authoritative: boolean }
   | { readonly answer: "unknown" };
 
 /** It happened; later callers get this result. */
-export function done(result?: unknown): Answer & { readonly answer: "done" } {
-  return Object.freeze({ answer: "done", result });
+export function done<Result = undefined>(result?: Result): { readonly answer: "done"; readonly result: Result } {
+  return Object.freeze({ answer: "done", result: result as Result });
 }
 
 /** It happened; later callers are told so, and that its result is unavailable. */
@@ -100,6 +100,11 @@ export function answerOf(x: unknown): Answer | undefined {
       return keys === "answer" ? { answer } : undefined;
   }
   return undefined;
+}
+
+/** Returned by a body where it was meant to be thrown: nobody has either for a result. */
+export function isVerdictError(value: unknown): value is NotExecuted | Refused {
+  return typeof value === "object" && value !== null && (isNotExecutedError(value) || isRefusedError(value));
 }
 
 /** What an error that left an effect's body says about the effect. */

@@ -1,5 +1,5 @@
 import { promisify } from "node:util";
-import { zstdCompress, zstdDecompress } from "node:zlib";
+import zlib from "node:zlib";
 import { NotEncodable, type Survey, survey } from "./codec-survey.ts";
 import { type CodecType, ownTypes } from "./codec-types.ts";
 import { TwiceproofError } from "./errors.ts";
@@ -7,8 +7,8 @@ import type { Payload } from "./store.ts";
 
 export type { CodecType } from "./codec-types.ts";
 
-const compress = promisify(zstdCompress);
-const decompress = promisify(zstdDecompress);
+const compress = promisify(zlib.zstdCompress);
+const decompress = promisify(zlib.zstdDecompress);
 /** Below this a record is worth more when people can read it. */
 const minCompressedBytes = 16 * 1024;
 

@@ -3,7 +3,7 @@ import { TwiceproofError } from "./errors.ts";
 import { randomId, shortRef } from "./id.ts";
 import type { Kernel } from "./kernel.ts";
 import { reach } from "./reach.ts";
-import type { ClaimRecord, DoubtRef, HistoryEntry, Resolved, StoredVerdict } from "./store.ts";
+import type { ClaimRecord, DoubtRef, HistoryEntry, StoredVerdict } from "./store.ts";
 import { checkCount, checkId, checkNote } from "./validate.ts";
 import { verdictOf } from "./verdict.ts";
 
@@ -23,37 +23,43 @@ export interface Doubt extends DoubtRef {
 }
 
 export interface DoubtQuery {
-  readonly name?: string;
-  readonly scope?: string;
+  readonly name?: string | undefined;
+  readonly scope?: string | undefined;
   /** Default 100. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** `next` of the page before. */
-  readonly after?: string;
+  readonly after?: string | undefined;
 }
 
 /** Who decides, and on what grounds: all of it is kept. */
 export interface Decided {
   readonly who: string;
   readonly why: string;
-  readonly evidence?: string;
+  readonly evidence?: string | undefined;
   /** 32 lower-case hex digits; give one to make a repeated request answer `already`. Drawn afresh by default. */
-  readonly decisionId?: string;
+  readonly decisionId?: string | undefined;
 }
+
+/**
+ * `applied`: it stands now. `already`: this very decision was applied before. `stale`: nothing was changed, because the
+ * claim was renewed, settled or decided since it was read; read it again.
+ */
+export type VerdictOutcome = "applied" | "already" | "stale";
 
 /** For operators and their tools; never to be handed to an agent. */
 export interface Doubts {
   /** Oldest first. */
   list(query?: DoubtQuery): Promise<{ readonly doubts: readonly Doubt[]; readonly next?: string }>;
-  /** One doubt by its id; null when there is none (any more). */
-  get(id: string): Promise<Doubt | null>;
+  /** One doubt, by its id or by the `ref` of an error or a message; null when there is none (any more). */
+  get(idOrRef: string): Promise<Doubt | null>;
   /**
-   * `refused`: the claim was renewed, settled or decided since the doubt was read. Read it again.
+   * Ends a doubt as it was read by `list` or `get`.
    *
    * @throws TwiceproofError `INVALID_ARGUMENT`: no verdict, or nobody named who decides and why
    */
-  resolve(doubt: DoubtRef, verdict: Exclude<Answer, { answer: "unknown" }>, by: Decided): Promise<Resolved>;
+  resolve(doubt: DoubtRef, verdict: Exclude<Answer, { answer: "unknown" }>, by: Decided): Promise<VerdictOutcome>;
   /** Frees the key of an effect that was refused for good. `token` and `version` as read. */
-  reopen(failed: DoubtRef, by: Decided): Promise<Resolved>;
+  reopen(failed: DoubtRef, by: Decided): Promise<VerdictOutcome>;
   /** Verdicts, abandonments and late results, oldest first. */
   history(id: string): Promise<readonly HistoryEntry[]>;
 }
@@ -62,10 +68,12 @@ export function createDoubts(kernel: Kernel): Doubts {
   const within = { withinMs: kernel.storeTimeoutMs };
   const { store, namespace } = kernel;
 
-  async function decide(doubt: DoubtRef, verdict: StoredVerdict, by: Decided): Promise<Resolved> {
-    checkId(doubt?.id);
-    checkCount("token", doubt.token);
-    checkCount("version", doubt.version);
+  async function decide(doubt: DoubtRef, verdict: StoredVerdict, by: Decided): Promise<VerdictOutcome> {
+    if (!isRef(doubt))
+      throw new TwiceproofError(
+        "INVALID_ARGUMENT",
+        "Give the doubt itself, as `doubts.list()` or `doubts.get()` answered it.",
+      );
     for (const field of ["who", "why"] as const)
       if (typeof by?.[field] !== "string" || by[field].trim() === "")
         throw new TwiceproofError("INVALID_ARGUMENT", `A verdict needs \`${field}\`: it is kept in the history.`);
@@ -75,21 +83,38 @@ export function createDoubts(kernel: Kernel): Doubts {
     if (evidence !== null) checkNote("evidence", evidence);
     if (typeof decisionId !== "string" || !/^[0-9a-f]{32}$/.test(decisionId))
       throw new TwiceproofError("INVALID_ARGUMENT", "`decisionId` must be 32 lower-case hex digits.");
-    return await reach(() => store.resolve(doubt, verdict, { decisionId, who, why, evidence }), within);
+    const decision = { decisionId, who, why, evidence };
+    const resolved = await reach(() => store.resolve(doubt, verdict, decision), within);
+    return resolved === "done" ? "applied" : resolved === "refused" ? "stale" : resolved;
   }
 
+  async function find(ref: string): Promise<Doubt | null> {
+    let after: string | undefined;
+    do {
+      const page = await list({ after });
+      const found = page.doubts.find(({ id }) => id.startsWith(ref));
+      if (found !== undefined) return found;
+      after = page.next;
+    } while (after !== undefined);
+    return null;
+  }
+
+  const list: Doubts["list"] = async ({ limit = 100, ...query } = {}) => {
+    checkCount("limit", limit);
+    const page = await reach(
+      () => store.list({ ...query, limit, namespace, kind: "effect", state: "in-doubt" }),
+      within,
+    );
+    return { doubts: page.records.map(toDoubt), ...(page.next !== undefined && { next: page.next }) };
+  };
+
   return {
-    async list({ limit = 100, ...query } = {}) {
-      checkCount("limit", limit);
-      const page = await reach(
-        () => store.list({ ...query, limit, namespace, kind: "effect", state: "in-doubt" }),
-        within,
-      );
-      return { doubts: page.records.map(toDoubt), ...(page.next !== undefined && { next: page.next }) };
-    },
-    async get(id) {
-      checkId(id);
-      const [record] = await reach(() => store.get([id]), within);
+    list,
+    async get(idOrRef) {
+      if (!/^[0-9a-f]{8,64}$/.test(String(idOrRef)))
+        throw new TwiceproofError("INVALID_ARGUMENT", "Give a doubt's id, or the `ref` of an error.");
+      if (idOrRef.length < 64) return await find(idOrRef);
+      const [record] = await reach(() => store.get([idOrRef]), within);
       return record?.state === "in-doubt" ? toDoubt(record) : null;
     },
     async resolve(doubt, verdict, by) {
@@ -99,7 +124,13 @@ export function createDoubts(kernel: Kernel): Doubts {
           "INVALID_ARGUMENT",
           "A verdict is one of done(result), doneWithoutResult(), notDone() and refused(why).",
         );
-      return await decide(doubt, await verdictOf(kernel.codec, answer), by);
+      const stored = await verdictOf(kernel.codec, answer);
+      if (answer.answer === "done" && stored.state === "completed" && stored.payload === null)
+        throw new TwiceproofError(
+          "INVALID_ARGUMENT",
+          "The result of `done` cannot be recorded: give plain data, or doneWithoutResult().",
+        );
+      return await decide(doubt, stored, by);
     },
     reopen: (failed, by) => decide(failed, { state: "reopened" }, by),
     async history(id) {
@@ -107,6 +138,11 @@ export function createDoubts(kernel: Kernel): Doubts {
       return await reach(() => store.history(id), within);
     },
   };
+}
+
+function isRef(doubt: unknown): doubt is DoubtRef {
+  const { id, token, version } = (doubt ?? {}) as Partial<DoubtRef>;
+  return /^[0-9a-f]{64}$/.test(String(id)) && Number.isSafeInteger(token) && Number.isSafeInteger(version);
 }
 
 function toDoubt(record: ClaimRecord): Doubt {

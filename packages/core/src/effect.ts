@@ -1,7 +1,7 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { Answer, Classify } from "./classify.ts";
 import { TwiceproofError } from "./errors.ts";
-import { checkDuration, checkLeaseMs, checkName, checkWaitMs } from "./validate.ts";
+import { checkDuration, checkLeaseMs, checkName, checkOptions, checkWaitMs } from "./validate.ts";
 
 /** What the body of an effect gets. */
 export interface EffectContext {
@@ -29,42 +29,44 @@ export interface ReconcileContext {
 }
 
 /** The rules of an effect: the same names everywhere, whether it is defined, called or adapted. */
-export interface EffectRules<Input = unknown> {
+export interface EffectRules<Input = unknown, Result = unknown> {
   /**
    * `effect` (default): never run again after a doubt. `idempotent`: may run again after a doubt.
    * `read`: passed through, nothing is claimed or recorded.
    */
-  readonly kind?: "effect" | "idempotent" | "read";
+  readonly kind?: "effect" | "idempotent" | "read" | undefined;
   /** The business key: the strongest identity, one per intended effect in a namespace. Up to 512 UTF-8 bytes. */
-  readonly key?: (input: Input) => string;
+  readonly key?: ((input: Input) => string) | undefined;
   /** Without a key: scope, turn, name and input make the identity; `call` adds the call's id. */
-  readonly identity?: "input" | "call";
+  readonly identity?: "input" | "call" | undefined;
   /** What a throw proves. By default nothing: the effect is in doubt. */
-  readonly classify?: Classify;
+  readonly classify?: Classify | undefined;
   /** Asks the outside system what became of a doubtful attempt. */
-  readonly reconcile?: (input: Input, context: ReconcileContext) => Answer | Promise<Answer>;
+  readonly reconcile?:
+    | ((input: Input, context: ReconcileContext) => Answer<Result> | Promise<Answer<Result>>)
+    | undefined;
   /** How long the same doubt must have stood before "not done" counts, so that a request on the wire can land. Default 5,000. */
-  readonly settleDelayMs?: number;
+  readonly settleDelayMs?: number | undefined;
   /** How long the claim counts as alive without a heartbeat. Default 30,000, at least 1,000. */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   /** How long a second caller waits for the first one's result. Default 30,000. */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** `fact`: the result is not kept; later callers get `EFFECT_RESULT_UNAVAILABLE`. */
-  readonly store?: "result" | "fact";
+  readonly store?: "result" | "fact" | undefined;
 }
 
 /** Plain data, made by `defineEffect`. It holds no store, so that it survives a hot reload and may be shared. */
-export interface Effect<Raw = unknown, Input = Raw, Result = unknown> extends EffectRules<Input> {
+export interface Effect<Raw = unknown, Input = Raw, Result = unknown> extends EffectRules<Input, NoInfer<Result>> {
   readonly name: string;
   /** Any standard schema. Checked before the claim; the body gets its output, the fingerprint is of what the caller passed. */
-  readonly input?: StandardSchemaV1<Raw, Input>;
+  readonly input?: StandardSchemaV1<Raw, Input> | undefined;
   readonly run: (input: Input, context: EffectContext) => Result | Promise<Result>;
 }
 
 /** Any effect, whatever it takes and gives. */
 export interface AnyEffect extends EffectRules<never> {
   readonly name: string;
-  readonly input?: StandardSchemaV1;
+  readonly input?: StandardSchemaV1 | undefined;
   readonly run: (input: never, context: EffectContext) => unknown;
 }
 
@@ -76,6 +78,7 @@ export function defineEffect<Raw, Input, Result>(
 ): Effect<Raw, Input, Result>;
 export function defineEffect<Input, Result>(effect: Effect<Input, Input, Result>): Effect<Input, Input, Result>;
 export function defineEffect<Raw, Input, Result>(effect: Effect<Raw, Input, Result>): Effect<Raw, Input, Result> {
+  checkOptions("defineEffect", effect, ["name", "input", "run", ...ruleNames]);
   checkName(effect.name);
   if (typeof effect.run !== "function") throw invalid("an effect needs a function `run`");
   if (effect.input !== undefined && typeof effect.input["~standard"]?.validate !== "function")
@@ -83,6 +86,18 @@ export function defineEffect<Raw, Input, Result>(effect: Effect<Raw, Input, Resu
   checkRules(effect);
   return Object.freeze({ ...effect });
 }
+
+export const ruleNames = [
+  "kind",
+  "key",
+  "identity",
+  "classify",
+  "reconcile",
+  "settleDelayMs",
+  "leaseMs",
+  "waitMs",
+  "store",
+] as const satisfies readonly (keyof EffectRules)[];
 
 const kinds: readonly unknown[] = [undefined, "effect", "idempotent", "read"];
 

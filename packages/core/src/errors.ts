@@ -39,6 +39,7 @@ export type ErrorCode =
 /** Trying again does not help: somebody has to change the set-up. */
 export type StoreSetupCode =
   | "STORE_NOT_A_DATABASE"
+  | "STORE_PATH_MISSING"
   | "STORE_SCHEMA_MISSING"
   | "STORE_SCHEMA_NEWER"
   | "STORE_READ_ONLY"
@@ -126,16 +127,7 @@ export const isNotExecuted = (error: unknown): boolean =>
   findTwiceproofError(error, "EFFECT_NOT_EXECUTED") !== undefined;
 export const isLost = (error: unknown): boolean => findTwiceproofError(error, "RUN_LOST", "LOCK_LOST") !== undefined;
 
-const setupCodes: ReadonlySet<ErrorCode> = new Set<StoreSetupCode>([
-  "STORE_NOT_A_DATABASE",
-  "STORE_SCHEMA_MISSING",
-  "STORE_SCHEMA_NEWER",
-  "STORE_READ_ONLY",
-  "STORE_NETWORK_PATH",
-  "STORE_DRIVER_MISSING",
-  "STORE_CLOSED",
-]);
-
-export function isStoreSetupError(error: unknown): error is TwiceproofError {
-  return isTwiceproofError(error) && setupCodes.has(error.code);
+/** Asking a store again does not mend it. Whatever else a store throws may pass by itself. */
+export function isFinal(error: unknown): error is TwiceproofError {
+  return isTwiceproofError(error) && error.code !== "STORE_UNAVAILABLE";
 }

@@ -6,6 +6,9 @@ import type { ClaimKind } from "./store.ts";
  */
 export interface TwiceproofEvent {
   /**
+   * `result-not-kept`: recorded as completed, and the result could not be encoded or is over `maxResultBytes`; later callers
+   * get `EFFECT_RESULT_UNAVAILABLE`.
+   *
    * `executing`: a body is about to start, and this is the only place where one does. `replayed`: a recorded result was
    * served. `in-doubt`: a caller was told of a doubt. `disputed`: a late result contradicts a verdict; look at the
    * history. `lost`: the claim was decided or replaced by somebody else while its holder worked.
@@ -13,6 +16,7 @@ export interface TwiceproofEvent {
   readonly type:
     | "executing"
     | "completed"
+    | "result-not-kept"
     | "failed"
     | "released"
     | "replayed"

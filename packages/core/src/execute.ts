@@ -1,7 +1,7 @@
 import { type Call, event } from "./call.ts";
 import { type Frame, inFrame, type Nesting } from "./chain.ts";
 import { abandon, read, releaseUnnoticed, type SettleOutcome, settle, type Won } from "./claim.ts";
-import { classifyThrow, spend } from "./classify.ts";
+import { classifyThrow, isVerdictError, spend } from "./classify.ts";
 import { idempotencyKey } from "./id.ts";
 import { closed, enter, isClosing, type Kernel } from "./kernel.ts";
 import { inDoubt, notExecutedError, refusal } from "./problems.ts";
@@ -57,6 +57,8 @@ export async function execute<Result>(
           id: call.id,
           token: ref.token,
         });
+        // Said by `return` where `throw` was meant: taken as meant.
+        if (isVerdictError(value)) throw value;
       } catch (error) {
         return await afterThrow(kernel, call, ref, frame, nesting, error);
       } finally {
@@ -73,7 +75,7 @@ export async function execute<Result>(
 }
 
 async function record<Result>(kernel: Kernel, call: Call<Result>, { ref }: Won, value: Result): Promise<Result> {
-  const encoded = call.keepResult ? await kernel.codec.encode(value) : ({ kept: false } as const);
+  const encoded = call.keepResult ? await kernel.codec.encode(value) : ({ kept: false, why: undefined } as const);
   const payload = encoded.kept ? encoded.payload : null;
   const settled = await settle(kernel, ref, { state: "completed", payload }).catch((cause: unknown) => {
     kernel.emit(event(call, "in-doubt", ref.token));
@@ -83,6 +85,7 @@ async function record<Result>(kernel: Kernel, call: Call<Result>, { ref }: Won, 
     case "settled":
     case "already":
       kernel.emit(event(call, "completed", ref.token));
+      if (!encoded.kept && encoded.why !== undefined) notKept(kernel, call, ref.token, encoded.why);
       return encoded.kept ? (encoded.value as Result) : value;
     case "disputed":
       kernel.emit(event(call, "disputed", ref.token));
@@ -95,6 +98,20 @@ async function record<Result>(kernel: Kernel, call: Call<Result>, { ref }: Won, 
       throw inDoubt(call, { value, record: now });
     }
   }
+}
+
+/** Found out by a second caller only, weeks later perhaps: so it is said now, once for each name. */
+function notKept(kernel: Kernel, call: Call<unknown>, token: number, why: string): void {
+  kernel.emit(event(call, "result-not-kept", token));
+  if (kernel.warned.has(call.name)) return;
+  kernel.warned.add(call.name);
+  process.emitWarning(
+    `The result of "${call.name}" is not recorded: ${why}. Later callers get EFFECT_RESULT_UNAVAILABLE.`,
+    {
+      type: "TwiceproofWarning",
+      code: "TWICEPROOF_RESULT_NOT_KEPT",
+    },
+  );
 }
 
 async function afterThrow<Result>(

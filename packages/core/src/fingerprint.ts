@@ -11,5 +11,5 @@ export const lockFingerprint = "lock";
  * Says whether two claims of one key mean the same tool and the same input. Throws what `canonical` throws.
  */
 export function fingerprint(name: string, input: unknown): string {
-  return `${formVersion}:${digest(name, canonical(input)).toString("hex")}`;
+  return `${formVersion}:${digest(name, canonical(input))}`;
 }

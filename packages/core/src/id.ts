@@ -7,10 +7,11 @@ const idVersion = "twiceproof/1";
 
 /** SHA-256 over the length-prefixed UTF-8 bytes, so that no two triples share an input and keys compare as bytes (promise 6). */
 export function claimId(namespace: string, kind: ClaimKind, key: string): string {
-  return digest(idVersion, namespace, kind, key).toString("hex");
+  return digest(idVersion, namespace, kind, key);
 }
 
-export function digest(...parts: readonly string[]): Buffer {
+/** Hex. */
+export function digest(...parts: readonly string[]): string {
   const hash = createHash("sha256");
   for (const part of parts) {
     const bytes = Buffer.from(part, "utf8");
@@ -18,7 +19,7 @@ export function digest(...parts: readonly string[]): Buffer {
     length.writeUInt32BE(bytes.length);
     hash.update(length).update(bytes);
   }
-  return hash.digest();
+  return hash.digest("hex");
 }
 
 /** What an outside API gets: the same on every attempt of one effect, and 36 characters, which every known API accepts. RFC 9562, version 8. */

@@ -49,7 +49,7 @@ export function identify<Input>(
     checkScope("callId", callId);
     parts.push(callId);
   }
-  const derived = `${rules.identity ?? "input"}:${digest(...parts).toString("hex")}`;
+  const derived = `${rules.identity ?? "input"}:${digest(...parts)}`;
   return { id: claimId(namespace, "effect", derived), key: derived, fingerprint: print };
 }
 

@@ -14,6 +14,8 @@ export interface Kernel {
   readonly codec: Codec;
   /** How long to ask a store that does not answer. */
   readonly storeTimeoutMs: number;
+  /** In place of every effect's own. */
+  readonly settleDelayMs: number | undefined;
   readonly heartbeat: Heartbeat;
   readonly claimEffect: Lane<ClaimRequest, ClaimResult>;
   /** A lane of its own: a batch that takes a lock and checks another's fence could deadlock with its mirror image. */
@@ -27,6 +29,8 @@ export interface Kernel {
   readonly calls: Set<Promise<void>>;
   /** Given up by `close` when it ran out of patience. */
   readonly giveUps: Set<() => Promise<void>>;
+  /** Names of effects whose results could not be kept, and of which somebody was told. */
+  readonly warned: Set<string>;
   closing: boolean;
 }
 
@@ -36,6 +40,7 @@ export interface KernelOptions {
   readonly holder: string;
   readonly codec: Codec;
   readonly storeTimeoutMs: number;
+  readonly settleDelayMs: number | undefined;
   readonly onEvent: ((event: TwiceproofEvent) => void) | undefined;
 }
 
@@ -58,6 +63,7 @@ export function createKernel({ onEvent, ...options }: KernelOptions): Kernel {
     held: new Map(),
     calls: new Set(),
     giveUps: new Set(),
+    warned: new Set(),
     closing: false,
   };
 }

@@ -1,13 +1,16 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import type { TwiceproofEvent } from "./events.ts";
 import { memoryStore } from "./memory-store.ts";
 import type { Store } from "./store.ts";
-import { createTwiceproof, type Twiceproof, type TwiceproofOptions } from "./twiceproof.ts";
+import { assemble, type Twiceproof, type TwiceproofOptions } from "./twiceproof.ts";
 
 /**
  * Where a worker dies: before its claim reaches the store; after the claim, before the effect; after the effect, before
  * the record reaches the store; after the record, before anybody hears of it.
  */
-export type CrashPoint = "before-claim" | "after-claim" | "before-record" | "after-record";
+export type CrashPoint = (typeof points)[number];
+
+const points = ["before-claim", "after-claim", "before-record", "after-record"] as const;
 
 export interface TestTwiceproof {
   /** Hand it to the code under test in place of your own. It is always the living worker; after a crash, the next one. */
@@ -42,7 +45,7 @@ interface Worker {
 
 /**
  * For the tests of those who use Twiceproof: workers that die at a chosen point, on a memory store whose clock the test
- * moves. Show that *your* agent does the right thing afterwards.
+ * moves. Show that *your* agent does the right thing afterwards. Nothing waits for `settleDelayMs` here.
  */
 export function testTwiceproof(options: Omit<TwiceproofOptions, "store" | "storeTimeoutMs"> = {}): TestTwiceproof {
   let aheadMs = 0;
@@ -52,15 +55,11 @@ export function testTwiceproof(options: Omit<TwiceproofOptions, "store" | "store
 
   function startWorker(): Worker {
     const mortal = mortalStore(store);
-    const tp = createTwiceproof({
-      ...options,
-      store: mortal.store,
-      storeTimeoutMs: neverMs,
-      onEvent(event) {
-        if (event.type === "executing") started.set(event.name, (started.get(event.name) ?? 0) + 1);
-        return options.onEvent?.(event);
-      },
-    });
+    const onEvent = (event: TwiceproofEvent): void => {
+      if (event.type === "executing") started.set(event.name, (started.get(event.name) ?? 0) + 1);
+      options.onEvent?.(event);
+    };
+    const tp = assemble({ ...options, store: mortal.store, storeTimeoutMs: neverMs, onEvent }, { settleDelayMs: 0 });
     return { tp, dieAt: mortal.dieAt, spare: mortal.spare };
   }
 
@@ -83,6 +82,7 @@ export function testTwiceproof(options: Omit<TwiceproofOptions, "store" | "store
       close: (...args) => worker().close(...args),
     },
     async crash(point, body) {
+      if (!points.includes(point)) throw new TypeError(`a crash point is one of ${points.join(", ")}`);
       const victim = living;
       const dead = victim.dieAt(point);
       const ended = dying.run(victim, async () => await body());
@@ -91,7 +91,7 @@ export function testTwiceproof(options: Omit<TwiceproofOptions, "store" | "store
         ended
           .finally(() => victim.spare())
           .then(() => {
-            throw new Error(`the code ended before it reached "${point}"`);
+            throw new Error(`the code ended before it reached "${point}": does it return, or await, what it calls?`);
           }),
       ]);
       ended.catch(() => undefined);

@@ -1,5 +1,5 @@
 import { afterTurn, type Stopwatch, stopwatch, timer } from "./clock.ts";
-import { isStoreSetupError } from "./errors.ts";
+import { isFinal } from "./errors.ts";
 
 /** A batch that has not answered for this long no longer holds up the next one. */
 const slowMs = 100;
@@ -96,7 +96,8 @@ export function lane<Item extends { readonly id: string }, Answer>(
       if (answers.length !== batch.length) throw new TypeError("the store answered another number of items than asked");
       batch.forEach((entry, index) => void entry.resolve(answers[index] as Answer));
     } catch (error) {
-      if (batch.length === 1 || isStoreSetupError(error)) for (const entry of batch) entry.reject(error);
+      if (batch.length === 1 || (isFinal(error) && error.code !== "INVALID_ARGUMENT"))
+        for (const entry of batch) entry.reject(error);
       else await Promise.all(batch.map((entry) => (entry.caller.gaveUp ? entry.reject(error) : deliver([entry]))));
     }
   }

@@ -1,27 +1,29 @@
 import type { Call } from "./call.ts";
 import { spend } from "./classify.ts";
-import { checkRules, type Effect, type EffectContext, type EffectRules, parseInput } from "./effect.ts";
+import { checkRules, type Effect, type EffectContext, type EffectRules, parseInput, ruleNames } from "./effect.ts";
 import { TwiceproofError } from "./errors.ts";
 import { idempotencyKey, randomId } from "./id.ts";
 import { type Identity, identify, type Place } from "./identity.ts";
 import { type Kernel, refuseWhenClosing } from "./kernel.ts";
 import { perform, runLost } from "./perform.ts";
 import type { ClaimRef } from "./store.ts";
-import { checkName } from "./validate.ts";
+import { checkName, checkOptions } from "./validate.ts";
 
 export interface CallOptions extends Place {
   /** Goes before the effect's own `key`. */
-  readonly key?: string;
+  readonly key?: string | undefined;
   /** Stops the waiting, and is passed on to the body. An effect that was started is awaited and recorded all the same. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** For the plain form. `input` goes into the fingerprint: the same key with another input is refused. */
-export interface OnceOptions extends Omit<EffectRules<unknown>, "key" | "identity">, Omit<Place, "callId"> {
+export interface OnceOptions<Result = unknown>
+  extends Omit<EffectRules<unknown, Result>, "key" | "identity">,
+    Omit<Place, "callId"> {
   /** For people and lists. By default what stands before the first colon of the key. */
-  readonly name?: string;
-  readonly input?: unknown;
-  readonly signal?: AbortSignal;
+  readonly name?: string | undefined;
+  readonly input?: unknown | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface Once {
@@ -34,7 +36,7 @@ export interface Once {
   <Result>(
     key: string,
     body: (context: EffectContext) => Result | Promise<Result>,
-    options?: OnceOptions,
+    options?: OnceOptions<NoInfer<Result>>,
   ): Promise<Result>;
   /** The same for a defined effect. Also throws `INVALID_INPUT` and `IDENTITY_MISSING`, and a TypeError for input without a canonical form. */
   <Raw, Input, Result>(effect: Effect<Raw, Input, Result>, input: Raw, options?: CallOptions): Promise<Result>;
@@ -53,6 +55,12 @@ export interface RunPlace {
 
 const defaults = { settleDelayMs: 5_000, leaseMs: 30_000, waitMs: 30_000 };
 
+const callNames = ["key", "scope", "turn", "callId", "signal"] as const satisfies readonly (keyof CallOptions)[];
+const plainNames: readonly string[] = [
+  ...ruleNames.filter((name) => name !== "key" && name !== "identity"),
+  ...(["name", "input", "scope", "turn", "signal"] as const satisfies readonly (keyof OnceOptions)[]),
+];
+
 export function createOnce(kernel: Kernel, run?: RunPlace): Once {
   async function once(
     what: string | Effect<unknown, unknown, unknown>,
@@ -68,6 +76,7 @@ export function createOnce(kernel: Kernel, run?: RunPlace): Once {
 
   async function plain(key: string, body: (context: EffectContext) => unknown, options: OnceOptions): Promise<unknown> {
     if (typeof body !== "function") throw invalid("`once(key, body)` needs a function as its second argument");
+    checkOptions("once(key, body)", options, plainNames);
     const { name = nameOf(key), input } = options;
     checkName(name);
     checkRules(options);
@@ -83,6 +92,7 @@ export function createOnce(kernel: Kernel, run?: RunPlace): Once {
   ): Promise<unknown> {
     if (typeof effect?.run !== "function")
       throw invalid("`once` takes a key and a function, or an effect and its input");
+    checkOptions("once(effect, input)", options, callNames);
     checkName(effect.name);
     checkRules(effect);
     const input = await parseInput(effect, raw);
@@ -116,7 +126,7 @@ export function createOnce(kernel: Kernel, run?: RunPlace): Once {
       kind: rules.kind ?? "effect",
       classify: rules.classify,
       reconcile: reconcile && ((context) => reconcile(input, context)),
-      settleDelayMs: rules.settleDelayMs ?? defaults.settleDelayMs,
+      settleDelayMs: kernel.settleDelayMs ?? rules.settleDelayMs ?? defaults.settleDelayMs,
       leaseMs: rules.leaseMs ?? defaults.leaseMs,
       waitMs: rules.waitMs ?? defaults.waitMs,
       keepResult: rules.store !== "fact",

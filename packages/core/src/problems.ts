@@ -34,7 +34,7 @@ export function running(call: Named, record: ClaimRecord): TwiceproofError {
   const ref = shortRef(call.id);
   return new TwiceproofError(
     "EFFECT_RUNNING",
-    `"${call.name}" is still running (ref ${ref}). Do not start it again; its result will be recorded.`,
+    `"${call.name}" is still running (ref ${ref}). Do not start another one; what became of it will be known later.`,
     {
       id: call.id,
       ref,
@@ -86,7 +86,11 @@ export function resultUnavailable(call: Named): TwiceproofError {
   return new TwiceproofError(
     "EFFECT_RESULT_UNAVAILABLE",
     `"${call.name}" was done already, and its result was not kept (ref ${ref}). Do not try it again.`,
-    { id: call.id, ref },
+    {
+      id: call.id,
+      ref,
+      help: 'A result is kept when it is plain data (also Date, Map, Set, bigint, bytes, URL, Error), is not over `maxResultBytes`, and `store` is not "fact". A verdict may also have said that it was done without its result.',
+    },
   );
 }
 

@@ -1,5 +1,5 @@
 import { afterTurn, jittered, monotonicStopwatch, pause } from "./clock.ts";
-import { isStoreSetupError, TwiceproofError } from "./errors.ts";
+import { isFinal, isTwiceproofError, TwiceproofError } from "./errors.ts";
 import type { Caller } from "./lane.ts";
 
 interface ReachOptions<T> {
@@ -48,7 +48,7 @@ export async function reach<T>(ask: (caller: Caller) => Promise<T>, options: Rea
     if (answers.length === 0) await new Promise<void>(afterTurn);
     caller.gaveUp = true;
     if (answers.length > 0) return answers[0] as T;
-    if (isStoreSetupError(lastError)) {
+    if (isFinal(lastError)) {
       over = true;
       throw lastError;
     }
@@ -58,8 +58,15 @@ export async function reach<T>(ask: (caller: Caller) => Promise<T>, options: Rea
     if (answers.length > 0) return answers[0] as T;
   }
   over = true;
-  throw new TwiceproofError("STORE_UNAVAILABLE", "The store could not be reached in time.", {
-    cause: lastError ?? new Error("no answer in time"),
-    help: "See the cause for what the driver said.",
+  throw unreachable(lastError ?? new Error("no answer in time"));
+}
+
+/** A store's own words say more than ours. */
+function unreachable(cause: unknown): TwiceproofError {
+  const own = isTwiceproofError(cause) ? cause : undefined;
+  const message = `The store could not be reached in time.${own ? ` ${own.message}` : ""}`;
+  return new TwiceproofError("STORE_UNAVAILABLE", message, {
+    cause,
+    help: own?.help || "See the cause for what the driver said.",
   });
 }

@@ -2,6 +2,7 @@ import { type Call, event } from "./call.ts";
 import { read } from "./claim.ts";
 import { type Answer, answerOf } from "./classify.ts";
 import { monotonicStopwatch, pause } from "./clock.ts";
+import { TwiceproofError } from "./errors.ts";
 import { idempotencyKey, randomId } from "./id.ts";
 import type { Kernel } from "./kernel.ts";
 import { reach } from "./reach.ts";
@@ -57,18 +58,25 @@ async function lookUp(
   const abort = (): void => controller.abort(call.signal?.reason);
   call.signal?.addEventListener("abort", abort, { once: true });
   try {
-    const asked = Promise.resolve(
-      call.reconcile?.({
+    const asked = (async () => ({
+      said: await call.reconcile?.({
         idempotencyKey: idempotencyKey(call.id),
         id: call.id,
         token: record.token,
         claimedAt: new Date(record.claimedAt),
         signal: controller.signal,
       }),
-    );
+    }))();
     await pause(Math.max(leftMs(), 1_000), { until: asked, signal: call.signal });
-    const answer = answerOf(await Promise.race([asked, Promise.resolve(undefined)]));
-    return answer === undefined || answer.answer === "unknown" ? undefined : answer;
+    const answered = await Promise.race([asked, Promise.resolve(undefined)]);
+    if (answered === undefined) return undefined;
+    const answer = answerOf(answered.said);
+    if (answer === undefined)
+      throw new TwiceproofError(
+        "INVALID_ARGUMENT",
+        "`reconcile` must answer done(result), doneWithoutResult(), refused(why), notDone(…) or unknown().",
+      );
+    return answer.answer === "unknown" ? undefined : answer;
   } finally {
     call.signal?.removeEventListener("abort", abort);
     controller.abort(new Error("the look-up took too long"));

@@ -8,23 +8,33 @@ import type { Once, RunPlace } from "./once.ts";
 import { createOnce } from "./once.ts";
 import { holderFacts } from "./problems.ts";
 import type { ClaimRecord } from "./store.ts";
-import { checkLeaseMs, checkScope } from "./validate.ts";
+import { checkLeaseMs, checkOptions, checkScope } from "./validate.ts";
 
 export interface RunOptions {
   /** What the run works on. One run per thread at a time, in this namespace, on any number of machines. */
   readonly thread: string;
   /** The platform's or the caller's id of this run; by default a new one. */
-  readonly runId?: string;
+  readonly runId?: string | undefined;
   /** What one user message or one job asked for. By default the run's id. */
-  readonly turn?: string;
+  readonly turn?: string | undefined;
   /** What to do when another run holds the thread. `reject` (default): throws `THREAD_BUSY`, or `RUN_IN_PROGRESS` for the same run. */
-  readonly onBusy?: "reject";
+  readonly onBusy?: "reject" | undefined;
   /** False: a scope and a turn for effects, without the lock and without a fence. Default true. */
-  readonly lock?: boolean;
+  readonly lock?: boolean | undefined;
   /** Default 30,000, at least 1,000. */
-  readonly leaseMs?: number;
-  readonly signal?: AbortSignal;
+  readonly leaseMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
+
+const optionNames = [
+  "thread",
+  "runId",
+  "turn",
+  "onBusy",
+  "lock",
+  "leaseMs",
+  "signal",
+] as const satisfies readonly (keyof RunOptions)[];
 
 /** One pass over a thread. It is passed on by hand, to whatever must be fenced by it. */
 export interface Run {
@@ -35,7 +45,10 @@ export interface Run {
   readonly signal: AbortSignal;
   /** Of the thread's lock: grows with each run. Null without a lock. */
   readonly token: number | null;
-  /** Like `tp.once`, in this run's scope and turn, and refused in the store once the run has lost its thread (promise 14). */
+  /**
+   * Like `tp.once`, and refused in the store once the run has lost its thread (promise 14). Its thread and turn make the
+   * identity of effects without a key; a key is global, in a run too.
+   */
   readonly once: Once;
 }
 
@@ -48,6 +61,7 @@ export async function withRun<Result>(
   options: RunOptions,
   body: (run: Run) => Result | Promise<Result>,
 ): Promise<Result> {
+  checkOptions("withRun", options, optionNames);
   const { thread, runId = randomId(), turn = runId, lock = true, leaseMs = 30_000, signal } = options;
   checkScope("thread", thread);
   checkScope("runId", runId);

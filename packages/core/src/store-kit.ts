@@ -1,8 +1,9 @@
 /** For those who write a store: the interface, the state machine that all stores share, ids and errors. */
 
+import "./node-version.ts";
+
 export {
   type ErrorCode,
-  isStoreSetupError,
   isTwiceproofError,
   type StoreSetupCode,
   TwiceproofError,

@@ -11,31 +11,39 @@ import { createOnce, type Once } from "./once.ts";
 import { holderFacts } from "./problems.ts";
 import { lockWanted, type Run, type RunOptions, withRun } from "./run.ts";
 import type { Store } from "./store.ts";
-import { checkDuration, checkKey, checkLeaseMs, checkName, checkNamespace, checkWaitMs } from "./validate.ts";
+import {
+  checkDuration,
+  checkKey,
+  checkLeaseMs,
+  checkName,
+  checkNamespace,
+  checkOptions,
+  checkWaitMs,
+} from "./validate.ts";
 
 export interface TwiceproofOptions {
   /** Where all workers claim and record. */
   readonly store: Store;
   /** Separates applications, and environments, that share a store. Default "default". */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** The effects of this application. Checked once: two different effects of one name are refused. */
-  readonly effects?: readonly AnyEffect[];
+  readonly effects?: readonly AnyEffect[] | undefined;
   /** Told of what happens, without keys, inputs and results; for logs and metrics. */
-  readonly onEvent?: (event: TwiceproofEvent) => void;
+  readonly onEvent?: ((event: TwiceproofEvent) => void) | undefined;
   /**
    * How long to keep asking a store that does not answer: before an effect, which then does not run; three times as long
    * after it, which then is reported as in doubt. Default 10,000.
    */
-  readonly storeTimeoutMs?: number;
+  readonly storeTimeoutMs?: number | undefined;
   /** The most that is kept of one encoded result, in bytes. Over it, the effect is recorded without its result. Default 1 MiB. */
-  readonly maxResultBytes?: number;
+  readonly maxResultBytes?: number | undefined;
 }
 
 export interface ExclusiveOptions {
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   /** How long to wait for the present holder. Default 0: `LOCK_BUSY` at once. */
-  readonly waitMs?: number;
-  readonly signal?: AbortSignal;
+  readonly waitMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface ExclusiveContext {
@@ -68,6 +76,15 @@ export interface Twiceproof {
   close(options?: { readonly graceMs?: number }): Promise<void>;
 }
 
+const optionNames = [
+  "store",
+  "namespace",
+  "effects",
+  "onEvent",
+  "storeTimeoutMs",
+  "maxResultBytes",
+] as const satisfies readonly (keyof TwiceproofOptions)[];
+
 /** After `close` gave up: a body that heeds its signal may still say what became of it. */
 const lastWordMs = 1_000;
 
@@ -78,7 +95,18 @@ const lastWordMs = 1_000;
  * @throws TwiceproofError `INVALID_ARGUMENT`
  */
 export function createTwiceproof(options: TwiceproofOptions): Twiceproof {
+  return assemble(options ?? {});
+}
+
+/** `settleDelayMs`: in place of every effect's own, for the test kit. */
+export function assemble(options: TwiceproofOptions, fixed: { readonly settleDelayMs?: number } = {}): Twiceproof {
+  checkOptions("createTwiceproof", options, optionNames);
   const { store, namespace = "default", effects = [], onEvent, storeTimeoutMs = 10_000, maxResultBytes } = options;
+  if (store instanceof Promise)
+    throw new TwiceproofError(
+      "INVALID_ARGUMENT",
+      "`store` is a promise: await it, and give createTwiceproof what it brings.",
+    );
   if (typeof store?.claim !== "function")
     throw new TwiceproofError(
       "INVALID_ARGUMENT",
@@ -93,6 +121,7 @@ export function createTwiceproof(options: TwiceproofOptions): Twiceproof {
     holder: holderName(),
     codec: createCodec(maxResultBytes === undefined ? {} : { maxResultBytes }),
     storeTimeoutMs,
+    settleDelayMs: fixed.settleDelayMs,
     onEvent,
   });
 
@@ -102,7 +131,9 @@ export function createTwiceproof(options: TwiceproofOptions): Twiceproof {
     doubts: createDoubts(kernel),
     withRun: async (runOptions, body) => await withRun(kernel, runOptions, body),
 
-    async exclusive(key, body, { leaseMs = 30_000, waitMs = 0, signal } = {}) {
+    async exclusive(key, body, options = {}) {
+      checkOptions("exclusive", options, ["leaseMs", "waitMs", "signal"]);
+      const { leaseMs = 30_000, waitMs = 0, signal } = options;
       checkKey(key);
       checkLeaseMs(leaseMs);
       checkWaitMs(waitMs);

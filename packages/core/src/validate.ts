@@ -79,3 +79,9 @@ function checkText(label: string, text: unknown, maxBytes: number): asserts text
 function refuse(label: string, rule: string): never {
   throw new TwiceproofError("INVALID_ARGUMENT", `\`${label}\` ${rule}.`);
 }
+
+/** A misspelt name would otherwise be a rule that silently does not hold. */
+export function checkOptions(what: string, options: object, names: readonly string[]): void {
+  const stranger = Object.keys(options).find((name) => !names.includes(name));
+  if (stranger !== undefined) refuse(stranger, `is no option of ${what}: it takes ${names.join(", ")}`);
+}

@@ -85,7 +85,7 @@ describe("15: a verdict", () => {
       const made = world();
       await doubtful(made);
       const doubt = await only(made);
-      expect(await made.tp.doubts.resolve(doubt, verdict, { ...by, evidence: "receipt 7" })).toBe("done");
+      expect(await made.tp.doubts.resolve(doubt, verdict, { ...by, evidence: "receipt 7" })).toBe("applied");
       const [abandoned, entry] = await made.tp.doubts.history(doubt.id);
       expect(abandoned?.what).toBe("abandoned");
       expect(entry).toMatchObject({ what, ...by, evidence: "receipt 7" });
@@ -103,19 +103,19 @@ describe("15: a verdict", () => {
     await doubtful(made);
     const doubt = await only(made);
     for (const wrong of [{ version: doubt.version + 1 }, { token: doubt.token + 1 }, { id: "0".repeat(64) }])
-      expect(await made.tp.doubts.resolve({ ...doubt, ...wrong }, done(1), by)).toBe("refused");
-    expect(await made.tp.doubts.resolve(doubt, done(1), by)).toBe("done");
-    expect(await made.tp.doubts.resolve(doubt, done(2), by)).toBe("refused");
+      expect(await made.tp.doubts.resolve({ ...doubt, ...wrong }, done(1), by)).toBe("stale");
+    expect(await made.tp.doubts.resolve(doubt, done(1), by)).toBe("applied");
+    expect(await made.tp.doubts.resolve(doubt, done(2), by)).toBe("stale");
   });
 
-  it("13: sent twice with its id answers `already`; another one with that id is refused", async () => {
+  it("13: sent twice with its id answers `already`; another one with that id is stale", async () => {
     const made = world();
     await doubtful(made);
     const doubt = await only(made);
     const decisionId = randomId();
-    expect(await made.tp.doubts.resolve(doubt, done(1), { ...by, decisionId })).toBe("done");
+    expect(await made.tp.doubts.resolve(doubt, done(1), { ...by, decisionId })).toBe("applied");
     expect(await made.tp.doubts.resolve(doubt, done(1), { ...by, decisionId })).toBe("already");
-    expect(await made.tp.doubts.resolve(doubt, notDone(), { ...by, decisionId })).toBe("refused");
+    expect(await made.tp.doubts.resolve(doubt, notDone(), { ...by, decisionId })).toBe("stale");
     expect(await made.tp.once("k:1", notRun)).toBe(1);
     expect(await made.tp.doubts.history(doubt.id)).toHaveLength(2);
   });
@@ -125,7 +125,7 @@ describe("15: a verdict", () => {
     const { opened, open } = gate();
     const running = made.tp.once("k:1", () => opened);
     await until(() => made.executions() === 1);
-    expect(await made.tp.doubts.resolve(await made.record("k:1"), notDone(), by)).toBe("refused");
+    expect(await made.tp.doubts.resolve(await made.record("k:1"), notDone(), by)).toBe("stale");
     open();
     await running;
   });
@@ -134,9 +134,9 @@ describe("15: a verdict", () => {
     const made = world();
     await rejection(made.tp.once("k:1", () => Promise.reject(refused("no"))));
     const failed = await made.record("k:1");
-    expect(await made.tp.doubts.reopen({ ...failed, version: failed.version + 1 }, by)).toBe("refused");
-    expect(await made.tp.doubts.reopen(failed, by)).toBe("done");
-    expect(await made.tp.doubts.reopen(failed, by)).toBe("refused");
+    expect(await made.tp.doubts.reopen({ ...failed, version: failed.version + 1 }, by)).toBe("stale");
+    expect(await made.tp.doubts.reopen(failed, by)).toBe("applied");
+    expect(await made.tp.doubts.reopen(failed, by)).toBe("stale");
     expect((await made.history("k:1")).at(-1)).toMatchObject({ what: "reopened", ...by });
   });
 });
@@ -215,7 +215,7 @@ describe("4: a holder that is late", () => {
     const asked = await problem(made.tp.once("k:1", notRun, { reconcile }));
     expect(asked).toMatchObject({ code: "EFFECT_IN_DOUBT" });
     expect("cause" in asked).toBe(false);
-    expect(await made.tp.doubts.resolve(await only(made), done("agreed"), by)).toBe("done");
+    expect(await made.tp.doubts.resolve(await only(made), done("agreed"), by)).toBe("applied");
     expect(await made.tp.once("k:1", notRun)).toBe("agreed");
   });
 

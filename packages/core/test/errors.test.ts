@@ -3,13 +3,13 @@ import { notExecuted, refused } from "../src/classify.ts";
 import { defineEffect } from "../src/effect.ts";
 import {
   findTwiceproofError,
+  isFinal,
   isInDoubt,
   isKeyReused,
   isLost,
   isNotExecuted,
   isRefused,
   isRunning,
-  isStoreSetupError,
   isThreadBusy,
   isTwiceproofError,
   TwiceproofError,
@@ -84,10 +84,10 @@ describe("recognising an error", () => {
     [isRefused, ["EFFECT_REFUSED"]],
     [isNotExecuted, ["EFFECT_NOT_EXECUTED"]],
     [isLost, ["RUN_LOST", "LOCK_LOST"]],
-    [isStoreSetupError, ["STORE_CLOSED", "STORE_READ_ONLY"]],
+    [isFinal, ["STORE_CLOSED", "STORE_READ_ONLY"]],
   ])("%o is about %j alone", (is, codes) => {
     for (const code of codes) expect(is(new TwiceproofError(code, "x"))).toBe(true);
-    expect(is(new TwiceproofError("INVALID_ARGUMENT", "x"))).toBe(false);
+    expect(is(new TwiceproofError("STORE_UNAVAILABLE", "x"))).toBe(false);
     for (const other of [undefined, null, "EFFECT_IN_DOUBT", { code: codes[0], status: 409 }, new Error(codes[0])])
       expect(is(other)).toBe(false);
   });

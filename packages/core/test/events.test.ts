@@ -22,7 +22,7 @@ describe("onEvent", () => {
     [["executing", "in-doubt"], ({ tp }) => tp.once("k:1", throwing(brokenConnection()))],
     [
       ["executing", "reconciled", "replayed"],
-      ({ tp }) => tp.once("k:1", throwing(brokenConnection()), { reconcile: () => done(1) }),
+      ({ tp }) => tp.once<unknown>("k:1", throwing(brokenConnection()), { reconcile: () => done(1) }),
     ],
     [
       ["released"],

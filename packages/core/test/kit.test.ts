@@ -151,7 +151,7 @@ describe("the kit", () => {
     lapse();
     const [doubt] = (await tp.doubts.list()).doubts;
     if (!doubt) throw new Error("there is no doubt");
-    expect(await tp.doubts.resolve(doubt, done("seen"), { who: "ann", why: "saw it" })).toBe("done");
+    expect(await tp.doubts.resolve(doubt, done("seen"), { who: "ann", why: "saw it" })).toBe("applied");
     expect((await tp.doubts.history(doubt.id)).map(({ what }) => what)).toEqual(["verdict-completed"]);
     expect(await tp.once("pay:1", notRun)).toBe("seen");
     expect((await tp.store.get([doubt.id]))[0]?.state).toBe("completed");

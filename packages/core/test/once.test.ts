@@ -222,7 +222,7 @@ describe("a throw", () => {
       expect(error.message).toBe(first.message);
       expect(isRefused(error)).toBe(true);
     }
-    expect(await tp.doubts.reopen(await record("k:1"), { who: "ann", why: "a new card" })).toBe("done");
+    expect(await tp.doubts.reopen(await record("k:1"), { who: "ann", why: "a new card" })).toBe("applied");
     expect(await tp.once("k:1", ({ token }) => token)).toBe(2);
   });
 
@@ -363,7 +363,7 @@ describe("a caller's abort", () => {
     const { tp } = world();
     const controller = new AbortController();
     const error = await problem(
-      tp.once(
+      tp.once<unknown>(
         "k:1",
         ({ signal }) => {
           controller.abort(new Error("gone"));

@@ -199,7 +199,7 @@ describe.concurrent("reconcile: not done, with authority", () => {
 describe.concurrent("reconcile, asked after an own throw", () => {
   const throwing = (made: World, answer: () => Answer, settleDelayMs = 20) => {
     let runs = 0;
-    const call = made.tp.once(
+    const call = made.tp.once<unknown>(
       "k:1",
       () => {
         runs++;

@@ -82,14 +82,21 @@ export function unavailable(message: string, cause?: unknown, help?: string): Tw
 }
 
 export function closed(): TwiceproofError {
-  return new TwiceproofError("STORE_CLOSED", "The store was closed.");
+  return new TwiceproofError(
+    "STORE_CLOSED",
+    "The store was closed, perhaps by the `close` of another createTwiceproof that was given the same store.",
+  );
 }
 
 export function driverMissing(cause: unknown): TwiceproofError {
-  return new TwiceproofError("STORE_DRIVER_MISSING", "The package better-sqlite3 could not be loaded.", {
-    cause,
-    help: "Run `npm install better-sqlite3`, or give sqliteStore an open handle, such as a DatabaseSync of node:sqlite.",
-  });
+  return new TwiceproofError(
+    "STORE_DRIVER_MISSING",
+    "The package better-sqlite3 could not be loaded: install it (and leave it out of bundles), or give an open handle.",
+    {
+      cause,
+      help: "`npm install better-sqlite3`; for a bundler, mark it as external; or give sqliteStore a DatabaseSync of node:sqlite.",
+    },
+  );
 }
 
 /** Counts as busy: a user's transaction ends by itself. */

@@ -31,9 +31,14 @@ interface Shared {
 const registryKey = Symbol.for("twiceproof.store-sqlite.handles/1");
 const globals = globalThis as { [registryKey]?: Map<string, Shared> };
 
+/** @throws TwiceproofError `INVALID_ARGUMENT` */
+export function checkSource(source: string | URL | SqliteHandle): void {
+  if (typeof source === "string" || source instanceof URL) pathOf(source);
+  else if (typeof source?.exec !== "function" || typeof source.prepare !== "function") throw unusable();
+}
+
 export async function connect(source: string | URL | SqliteHandle): Promise<Connection> {
   if (typeof source !== "string" && !(source instanceof URL)) {
-    if (typeof source?.exec !== "function" || typeof source.prepare !== "function") throw unusable();
     const db = database(source);
     db.refuseInTransaction();
     db.exec("pragma synchronous = full");
@@ -46,6 +51,7 @@ export async function connect(source: string | URL | SqliteHandle): Promise<Conn
 }
 
 function pathOf(source: string | URL): string {
+  if (source === "") throw unusable();
   if (typeof source === "string" && !source.startsWith("file:")) return source;
   const { href, search } = new URL(source);
   if (href.startsWith("file:") && search === "" && String(source).startsWith("file://")) return fileURLToPath(href);

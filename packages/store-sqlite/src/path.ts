@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { TwiceproofError } from "@twiceproof/core/store";
-import { readOnly, sqliteCode, unavailable } from "./errors.ts";
+import { readOnly, sqliteCode } from "./errors.ts";
 
 /** `f_type` of statfs(2) on Linux: file systems of other machines, whose locks and shared memory SQLite cannot rely on. */
 const networkTypes: ReadonlyMap<number, string> = new Map([
@@ -43,11 +43,10 @@ export function explainOpening(error: unknown, path: string): unknown {
       help: `Path: ${path}`,
     });
   if (!existsSync(folder))
-    return unavailable(
-      "The folder of the database file does not exist.",
-      error,
-      `Create ${folder}, or mount it, first.`,
-    );
+    return new TwiceproofError("STORE_PATH_MISSING", "The folder of the database file does not exist.", {
+      cause: error,
+      help: `Create ${folder}, or mount it, first.`,
+    });
   if (code === "SQLITE_READONLY" || (code === "SQLITE_CANTOPEN" && !isWritable(path)))
     return readOnly(error, `Path: ${path}. SQLite writes the file and, beside it, -wal and -shm.`);
   return error;

@@ -1,7 +1,7 @@
 import { type Database, immediately, type SqliteHandle } from "./database.ts";
 import { closed } from "./errors.ts";
 import { migrate } from "./migrate.ts";
-import { type Connection, connect } from "./open.ts";
+import { type Connection, checkSource, connect } from "./open.ts";
 import { patience } from "./retry.ts";
 
 export interface Session {
@@ -14,6 +14,7 @@ export interface Session {
 
 /** Opens and migrates with the first call, and again with the next one when that failed. */
 export function session(source: string | URL | SqliteHandle): Session {
+  checkSource(source);
   const patient = patience();
   let opening: Promise<Connection> | undefined;
   let isClosed = false;

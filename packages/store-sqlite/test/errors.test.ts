@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import Database from "better-sqlite3";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { SqliteHandle } from "../src/index.ts";
+import { type SqliteHandle, sqliteStore } from "../src/index.ts";
 import { child } from "./child.ts";
 import { effect, opened, rejection, scratchFile, scratchFolder, storeOf, win } from "./scratch.ts";
 
@@ -35,7 +35,7 @@ describe("a source that cannot be used says so, without its path", () => {
     const file = join(scratchFolder(), "data", "app.db");
     const store = storeOf(file);
     expect(await rejection(store.claim([effect("order:1")]))).toMatchObject({
-      code: "STORE_UNAVAILABLE",
+      code: "STORE_PATH_MISSING",
       message: expect.stringContaining("does not exist"),
       help: expect.stringContaining(dirname(file)),
     });
@@ -44,10 +44,19 @@ describe("a source that cannot be used says so, without its path", () => {
   });
 
   it("a URL that names no file or asks for options, and what is no handle", async () => {
-    expect((await refusal(new URL("https://example.com/app.db"))).code).toBe("INVALID_ARGUMENT");
-    expect((await refusal({} as never)).code).toBe("INVALID_ARGUMENT");
-    expect((await refusal("file:app.db")).code).toBe("INVALID_ARGUMENT");
-    expect((await refusal("file:///tmp/app.db?mode=ro")).code).toBe("INVALID_ARGUMENT");
+    const unusable = [
+      new URL("https://example.com/app.db"),
+      "file:app.db",
+      "file:///tmp/app.db?mode=ro",
+      "",
+      {},
+      undefined,
+      null,
+      5,
+      Promise.resolve("app.db"),
+    ];
+    for (const source of unusable)
+      expect(() => sqliteStore(source as never)).toThrow(expect.objectContaining({ code: "INVALID_ARGUMENT" }));
   });
 
   it("a handle that may only read, of either driver, with the schema or without", async () => {
@@ -82,7 +91,7 @@ describe("a source that cannot be used says so, without its path", () => {
     const answer = JSON.parse(await child("driverless", scratchFile()).line());
     expect(answer).toEqual({
       code: "STORE_DRIVER_MISSING",
-      message: "The package better-sqlite3 could not be loaded.",
+      message: expect.stringContaining("better-sqlite3 could not be loaded: install it"),
     });
   });
 
