@@ -24,7 +24,7 @@ it("9: a run that blocks the event loop for longer than its lease goes on, when 
   const worker = await here.start();
   const flag = here.flag("go");
   const run = worker.ask("run", { thread: "t", runId: "first", leaseMs, blockUntil: flag.path, calls: [{ key }] });
-  await here.lapsed("run:t");
+  await here.lapsed("t");
   flag.raise();
   expect(await run).toMatchObject({ value: { token: 1, outcomes: [{ value: { key } }] } });
   expect(here.acts(key)).toBe(1);
@@ -36,7 +36,7 @@ it("14: a run that blocks the event loop for longer than its lease is lost, when
   const [worker, other] = await Promise.all([here.start(), here.start()]);
   const flag = here.flag("go");
   const run = worker.ask("run", { thread: "t", runId: "first", leaseMs, blockUntil: flag.path, calls: [{ key }] });
-  await here.lapsed("run:t");
+  await here.lapsed("t");
   expect(await other.ask("run", { thread: "t", runId: "second" })).toEqual({ value: { token: 2, outcomes: [] } });
   flag.raise();
   expect(await run).toMatchObject({ code: "RUN_LOST", returned: { outcomes: [{ code: "RUN_LOST" }] } });

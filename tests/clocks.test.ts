@@ -51,7 +51,7 @@ it.for(directions)(
     await holder.at("acted");
     await holder.kill();
     expect(await other.ask("once", { key })).toMatchObject({ code: "EFFECT_IN_DOUBT" });
-    await here.lapsed("run:t");
+    await here.lapsed("t");
     const second = await other.ask("run", { thread: "t", runId: "second", calls: [{ key }] });
     expect(second).toMatchObject({ value: { token: 2, outcomes: [{ code: "EFFECT_IN_DOUBT" }] } });
     expect(here.acts(key)).toBe(1);
@@ -92,8 +92,8 @@ it("9: a run whose clocks jump an hour ahead renews its lease and goes on", asyn
   const run = worker.ask("run", { thread: "t", runId: "first", leaseMs, calls: [{ key }] });
   await worker.at("run");
   await worker.ask("setClock", { wallMs: hour, monotonicMs: hour });
-  const before = (await here.lock("run:t"))?.version ?? 0;
-  await until("two renewals", async () => ((await here.lock("run:t"))?.version ?? 0) >= before + 2);
+  const before = (await here.thread("t"))?.version ?? 0;
+  await until("two renewals", async () => ((await here.thread("t"))?.version ?? 0) >= before + 2);
   worker.pass("run");
   expect(await run).toMatchObject({ value: { token: 1, outcomes: [{ value: { key } }] } });
   expect(here.acts(key)).toBe(1);

@@ -26,24 +26,17 @@ it("2: when the holders of both were killed, the lock is taken over and the effe
     here.start(),
   ]);
   void locker.ask("exclusive", { key: "same", leaseMs });
-  void runner.ask("run", { thread: "t", runId: "first", leaseMs });
+  void runner.ask("run", { thread: "same", runId: "first", leaseMs });
   await Promise.all([locker.at("lock"), runner.at("run")]);
-  // A run's lock is called `run:<thread>`: an effect of that name is another claim.
-  for (const key of ["same", "run:t"]) {
-    void actor.ask("once", { key, leaseMs });
-    await actor.at("acted");
-  }
+  void actor.ask("once", { key: "same", leaseMs });
+  await actor.at("acted");
   await Promise.all([locker.kill(), runner.kill(), actor.kill()]);
 
-  for (const key of ["same", "run:t"]) {
-    await here.doubt(key);
-    await here.lapsed(key);
-  }
+  await here.doubt("same");
+  for (const space of ["thread", "lock"] as const) await here.lapsed("same", space);
   expect(await heir.ask("exclusive", { key: "same" })).toEqual({ value: { token: 2 } });
-  expect(await heir.ask("run", { thread: "t", runId: "second" })).toMatchObject({ value: { token: 2 } });
-  for (const key of ["same", "run:t"]) {
-    expect(await heir.ask("once", { key })).toMatchObject({ code: "EFFECT_IN_DOUBT" });
-    expect(await here.effect(key)).toMatchObject({ state: "in-doubt", token: 1 });
-    expect(here.acts(key)).toBe(1);
-  }
+  expect(await heir.ask("run", { thread: "same", runId: "second" })).toMatchObject({ value: { token: 2 } });
+  expect(await heir.ask("once", { key: "same" })).toMatchObject({ code: "EFFECT_IN_DOUBT" });
+  expect(await here.effect("same")).toMatchObject({ state: "in-doubt", token: 1 });
+  expect(here.acts("same")).toBe(1);
 });

@@ -98,7 +98,7 @@ it("4: paused in the effect while a wrong verdict let another claim it, its resu
   const [verdict, late] = await here.history(key);
   expect(verdict).toMatchObject({ what: "verdict-released", token: 1, ...operator });
   expect(late).toMatchObject({ what: "late-completed", token: 1 });
-  expect(JSON.parse(late?.payload?.text ?? "null")).toEqual(receipt);
+  expect(late?.result).toEqual(receipt);
   expect(await here.effect(key)).toMatchObject({ state: "in-doubt" });
   expect(here.allActs()).toEqual([{ key, token: 1, pid: worker.pid }]);
 });

@@ -41,7 +41,7 @@ it("3: a run that was killed frees its thread with its lease, and the next one h
   await victim.at("run");
   expect(await next.ask("run", { thread, runId: "too early" })).toMatchObject({ code: "THREAD_BUSY" });
   await victim.kill();
-  await here.lapsed("run:t");
+  await here.lapsed("t");
   expect(await next.ask("run", { thread, runId: "second" })).toEqual({ value: { token: 2, outcomes: [] } });
 });
 
@@ -52,7 +52,7 @@ it.for(["while it stands still", "once it was told"])(
     const first = old.ask("run", { thread, runId: "first", leaseMs, calls: [{ key: "order:1" }] });
     await old.at("run");
     old.freeze();
-    await here.lapsed("run:t");
+    await here.lapsed("t");
     const second = next.ask("run", { thread, runId: "second", calls: [{ key: "order:2" }] });
     await next.at("run");
     if (when === "while it stands still") old.pass("run");
@@ -74,7 +74,7 @@ it("14: a run that is replaced in the middle of an effect may record it, and sta
   const first = old.ask("run", { thread, runId: "first", leaseMs, calls });
   await old.at("acted");
   old.freeze();
-  await here.lapsed("run:t");
+  await here.lapsed("t");
   // Its living effect is nobody else's (promise 5): the next run waits for it, and may not run it.
   const second = await next.ask("run", { thread, runId: "second", calls: [{ key: "order:1", waitMs: 0 }] });
   expect(second).toMatchObject({ value: { token: 2, outcomes: [{ code: "EFFECT_RUNNING" }] } });
@@ -93,7 +93,7 @@ it("9: a run that was paused past its lease goes on, when nobody took its thread
   const run = worker.ask("run", { thread, runId: "first", leaseMs, calls: [{ key: "order:1" }] });
   await worker.at("run");
   worker.freeze();
-  await here.lapsed("run:t");
+  await here.lapsed("t");
   worker.pass("run");
   worker.thaw();
   expect(await run).toMatchObject({ value: { token: 1, outcomes: [{ value: { key: "order:1" } }] } });
@@ -107,7 +107,7 @@ it("3: a lock whose holder was paused past its lease and replaced is lost, whate
   const first = old.ask("exclusive", { key: "import", leaseMs });
   await old.at("lock");
   old.freeze();
-  await here.lapsed("import");
+  await here.lapsed("import", "lock");
   expect(await next.ask("exclusive", { key: "import" })).toEqual({ value: { token: 2 } });
   old.pass("lock");
   old.thaw();

@@ -2,8 +2,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { type ClaimRecord, createTwiceproof, type Doubt, type HistoryEntry, type Twiceproof } from "@twiceproof/core";
-import { claimId } from "@twiceproof/core/store";
+import { type ClaimRecord, createTwiceproof, type Doubt, type DoubtEvent, type Twiceproof } from "@twiceproof/core";
+import { type ClaimSpace, claimId } from "@twiceproof/core/store";
 import { sqliteStore } from "@twiceproof/store-sqlite";
 import { test, vi } from "vitest";
 import type { WorkerSetup } from "./protocol.ts";
@@ -27,11 +27,12 @@ export interface Place {
   allActs(): readonly { readonly key: string; readonly token: number; readonly pid: number }[];
   effect(key: string): Promise<ClaimRecord | null>;
   lock(key: string): Promise<ClaimRecord | null>;
+  thread(thread: string): Promise<ClaimRecord | null>;
   /** Waits until the effect is in doubt. */
   doubt(key: string): Promise<Doubt>;
-  /** Waits until the lock's lease is over. */
-  lapsed(key: string): Promise<void>;
-  history(key: string): Promise<readonly HistoryEntry[]>;
+  /** Waits until the lease of a thread's run, or of a lock, is over. */
+  lapsed(key: string, space?: ClaimSpace): Promise<void>;
+  history(key: string): Promise<readonly DoubtEvent[]>;
   /** A file that is not there yet, and the function that makes it. */
   flag(name: string): { readonly path: string; readonly raise: () => void };
 }
@@ -50,8 +51,8 @@ function place(onEnd: (run: () => unknown) => void): Place {
   const tp = createTwiceproof({ store: sqliteStore(file) });
   onEnd(() => tp.close({ graceMs: 0 }));
 
-  async function read(kind: "effect" | "lock", key: string): Promise<ClaimRecord | null> {
-    const [record] = await tp.store.get([claimId("default", kind, key)]);
+  async function read(space: ClaimSpace, key: string): Promise<ClaimRecord | null> {
+    const [record] = await tp.store.get([claimId("default", space, key)]);
     return record ?? null;
   }
 
@@ -71,13 +72,15 @@ function place(onEnd: (run: () => unknown) => void): Place {
     allActs,
     effect: (key) => read("effect", key),
     lock: (key) => read("lock", key),
+    thread: (thread) => read("thread", thread),
     async doubt(key) {
       await until("a doubt", async () => (await read("effect", key))?.state === "in-doubt");
       const doubt = await tp.doubts.get(claimId("default", "effect", key));
       if (doubt === null) throw new Error("the doubt is gone");
       return doubt;
     },
-    lapsed: (key) => until("a lapsed lock", async () => (await read("lock", key))?.state === "lapsed"),
+    lapsed: (key, space = "thread") =>
+      until("a lapsed lease", async () => (await read(space, key))?.state === "lapsed"),
     history: (key) => tp.doubts.history(claimId("default", "effect", key)),
     flag(name) {
       const path = join(folder, name);

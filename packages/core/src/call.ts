@@ -29,5 +29,5 @@ export function event(
   token: number,
 ): TwiceproofEvent {
   const { id, name, scope, turn, runId } = call;
-  return { type, kind: "effect", name, id, token, scope, turn, runId };
+  return { type, name, id, token, scope, turn, runId };
 }

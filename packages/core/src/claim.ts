@@ -1,5 +1,5 @@
 import { type Stopwatch, stopwatch } from "./clock.ts";
-import { isFinal } from "./errors.ts";
+import { isFinal, isTwiceproofError, TwiceproofError } from "./errors.ts";
 import { randomId } from "./id.ts";
 import type { Kernel } from "./kernel.ts";
 import { reach } from "./reach.ts";
@@ -38,14 +38,22 @@ export async function claim(
       withinMs: kernel.storeTimeoutMs,
       onLate: (late) => late.answer === "won" && releaseUnnoticed(kernel, ref),
     }).catch((error: unknown) => {
-      if (!isFinal(error)) releaseUnnoticed(kernel, ref);
-      throw error;
+      if (isFinal(error)) throw error;
+      releaseUnnoticed(kernel, ref);
+      throw nothingExecuted(error);
     });
     if (result.answer === "won") return { answer: "won", ref: { ...ref, token: result.token }, sent };
     if (result.answer === "fenced" || result.answer === "taken") return result;
     if (round === maxRounds) return { answer: "taken", record: result.record };
     free = result.record;
   }
+}
+
+/** For the caller, who asked for more than a claim. */
+function nothingExecuted(error: unknown): unknown {
+  if (!isTwiceproofError(error)) return error;
+  const { code, message, cause, help } = error;
+  return new TwiceproofError(code, `${message} Nothing was executed.`, { cause, help });
 }
 
 /** Safe, because no body ran under this claim. */

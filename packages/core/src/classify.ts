@@ -59,6 +59,9 @@ export type Answer<Result = unknown> =
   | { readonly answer: "not-done"; readonly authoritative: boolean }
   | { readonly answer: "unknown" };
 
+/** An answer that decides: what ends a doubt. */
+export type Verdict<Result = unknown> = Exclude<Answer<Result>, { readonly answer: "unknown" }>;
+
 /** It happened; later callers get this result. */
 export function done<Result = undefined>(result?: Result): { readonly answer: "done"; readonly result: Result } {
   return Object.freeze({ answer: "done", result: result as Result });

@@ -1,4 +1,4 @@
-import { type Answer, answerOf } from "./classify.ts";
+import { answerOf, type Verdict } from "./classify.ts";
 import { TwiceproofError } from "./errors.ts";
 import { randomId, shortRef } from "./id.ts";
 import type { Kernel } from "./kernel.ts";
@@ -32,12 +32,18 @@ export interface DoubtQuery {
 }
 
 /** Who decides, and on what grounds: all of it is kept. */
-export interface Decided {
+export interface DecidedBy {
   readonly who: string;
   readonly why: string;
   readonly evidence?: string | undefined;
   /** 32 lower-case hex digits; give one to make a repeated request answer `already`. Drawn afresh by default. */
   readonly decisionId?: string | undefined;
+}
+
+export interface DoubtEvent extends Omit<HistoryEntry, "at" | "payload" | "attemptId"> {
+  readonly at: Date;
+  /** The result or reason that was decided or said. Undefined when there is none, or it cannot be read here. */
+  readonly result: unknown;
 }
 
 /**
@@ -57,18 +63,18 @@ export interface Doubts {
    *
    * @throws TwiceproofError `INVALID_ARGUMENT`: no verdict, or nobody named who decides and why
    */
-  resolve(doubt: DoubtRef, verdict: Exclude<Answer, { answer: "unknown" }>, by: Decided): Promise<VerdictOutcome>;
+  resolve(doubt: DoubtRef, verdict: Verdict, by: DecidedBy): Promise<VerdictOutcome>;
   /** Frees the key of an effect that was refused for good. `token` and `version` as read. */
-  reopen(failed: DoubtRef, by: Decided): Promise<VerdictOutcome>;
+  reopen(failed: DoubtRef, by: DecidedBy): Promise<VerdictOutcome>;
   /** Verdicts, abandonments and late results, oldest first. */
-  history(id: string): Promise<readonly HistoryEntry[]>;
+  history(id: string): Promise<readonly DoubtEvent[]>;
 }
 
 export function createDoubts(kernel: Kernel): Doubts {
   const within = { withinMs: kernel.storeTimeoutMs };
   const { store, namespace } = kernel;
 
-  async function decide(doubt: DoubtRef, verdict: StoredVerdict, by: Decided): Promise<VerdictOutcome> {
+  async function decide(doubt: DoubtRef, verdict: StoredVerdict, by: DecidedBy): Promise<VerdictOutcome> {
     if (!isRef(doubt))
       throw new TwiceproofError(
         "INVALID_ARGUMENT",
@@ -135,7 +141,14 @@ export function createDoubts(kernel: Kernel): Doubts {
     reopen: (failed, by) => decide(failed, { state: "reopened" }, by),
     async history(id) {
       checkId(id);
-      return await reach(() => store.history(id), within);
+      const entries = await reach(() => store.history(id), within);
+      return await Promise.all(
+        entries.map(async ({ at, payload, attemptId: _, ...entry }) => ({
+          ...entry,
+          at: new Date(at),
+          result: payload === null ? undefined : await kernel.codec.decode(payload).catch(() => undefined),
+        })),
+      );
     },
   };
 }

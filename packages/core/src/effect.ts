@@ -25,6 +25,7 @@ export interface ReconcileContext {
   readonly token: number;
   /** When the doubtful attempt began, by the store's clock. */
   readonly claimedAt: Date;
+  /** Aborts when the caller's or the run's does, when `waitMs` is over (but not within the first second), and when `close` runs out of patience. */
   readonly signal: AbortSignal;
 }
 
@@ -35,7 +36,7 @@ export interface EffectRules<Input = unknown, Result = unknown> {
    * `read`: passed through, nothing is claimed or recorded.
    */
   readonly kind?: "effect" | "idempotent" | "read" | undefined;
-  /** The business key: the strongest identity, one per intended effect in a namespace. Up to 512 UTF-8 bytes. */
+  /** The business key: the strongest identity, one per intended effect in a namespace, so it should begin with what it is about: `charge:42`. Up to 512 UTF-8 bytes. */
   readonly key?: ((input: Input) => string) | undefined;
   /** Without a key: scope, turn, name and input make the identity; `call` adds the call's id. */
   readonly identity?: "input" | "call" | undefined;
@@ -78,7 +79,7 @@ export function defineEffect<Raw, Input, Result>(
 ): Effect<Raw, Input, Result>;
 export function defineEffect<Input, Result>(effect: Effect<Input, Input, Result>): Effect<Input, Input, Result>;
 export function defineEffect<Raw, Input, Result>(effect: Effect<Raw, Input, Result>): Effect<Raw, Input, Result> {
-  checkOptions("defineEffect", effect, ["name", "input", "run", ...ruleNames]);
+  checkOptions("defineEffect", effect, effectNames);
   checkName(effect.name);
   if (typeof effect.run !== "function") throw invalid("an effect needs a function `run`");
   if (effect.input !== undefined && typeof effect.input["~standard"]?.validate !== "function")
@@ -87,17 +88,19 @@ export function defineEffect<Raw, Input, Result>(effect: Effect<Raw, Input, Resu
   return Object.freeze({ ...effect });
 }
 
-export const ruleNames = [
-  "kind",
-  "key",
-  "identity",
-  "classify",
-  "reconcile",
-  "settleDelayMs",
-  "leaseMs",
-  "waitMs",
-  "store",
-] as const satisfies readonly (keyof EffectRules)[];
+export const ruleNames: Record<keyof EffectRules, true> = {
+  kind: true,
+  key: true,
+  identity: true,
+  classify: true,
+  reconcile: true,
+  settleDelayMs: true,
+  leaseMs: true,
+  waitMs: true,
+  store: true,
+};
+
+const effectNames: Record<keyof Effect, true> = { name: true, input: true, run: true, ...ruleNames };
 
 const kinds: readonly unknown[] = [undefined, "effect", "idempotent", "read"];
 

@@ -4,11 +4,12 @@ import { abandon, read, releaseUnnoticed, type SettleOutcome, settle, type Won }
 import { classifyThrow, isVerdictError, spend } from "./classify.ts";
 import { idempotencyKey } from "./id.ts";
 import { closed, enter, isClosing, type Kernel } from "./kernel.ts";
-import { inDoubt, notExecutedError, refusal } from "./problems.ts";
+import { askedToStop, inDoubt, notExecutedError, refusal } from "./problems.ts";
 import { ready } from "./ready.ts";
 import { replay } from "./replay.ts";
 import { linkSignals } from "./signals.ts";
 import type { Settled } from "./store.ts";
+import { encodeWhy } from "./why.ts";
 
 export type Executed<Result> =
   | { readonly type: "value"; readonly value: Result }
@@ -31,6 +32,7 @@ export async function execute<Result>(
     leaseMs: call.leaseMs,
     sent: won.sent,
     lostError: () => inDoubt(call),
+    stopError: () => askedToStop("EFFECT_IN_DOUBT", call.id),
   });
   const links = linkSignals(hold.signal, call.signal, call.runSignal);
   const leave = enter(kernel, call.id, async () => {
@@ -38,7 +40,7 @@ export async function execute<Result>(
     await abandon(kernel, ref, "shutdown");
   });
   try {
-    const alive = await ready(hold, call.leaseMs).catch((error: unknown) => {
+    const alive = await ready(hold, call.leaseMs, kernel.storeTimeoutMs).catch((error: unknown) => {
       releaseUnnoticed(kernel, ref);
       throw error;
     });
@@ -88,14 +90,15 @@ async function record<Result>(kernel: Kernel, call: Call<Result>, { ref }: Won, 
       if (!encoded.kept && encoded.why !== undefined) notKept(kernel, call, ref.token, encoded.why);
       return encoded.kept ? (encoded.value as Result) : value;
     case "disputed":
-      kernel.emit(event(call, "disputed", ref.token));
+      for (const type of ["disputed", "in-doubt"] as const) kernel.emit(event(call, type, ref.token));
       throw inDoubt(call, { value });
     case "lost": {
       kernel.emit(event(call, "lost", ref.token));
       const now = await read(kernel, call.id).catch(() => null);
       // A verdict said "done" before we did: later callers get the verdict's result, and so does this one.
       if (now?.state === "completed" && now.attemptId === ref.attemptId) return await replay(kernel, call, now);
-      throw inDoubt(call, { value, record: now });
+      kernel.emit(event(call, "in-doubt", ref.token));
+      throw inDoubt(call, { value });
     }
   }
 }
@@ -167,8 +170,7 @@ async function settleWhy(
   why: string,
   error: unknown,
 ): Promise<Settled> {
-  const payload = { format: "json", text: JSON.stringify({ why }) };
-  return settle(kernel, ref, { state, payload }).catch((unreachable: unknown) => {
+  return settle(kernel, ref, { state, payload: encodeWhy(why) }).catch((unreachable: unknown) => {
     kernel.emit(event(call, "in-doubt", ref.token));
     throw inDoubt(call, { cause: error ?? unreachable });
   });

@@ -1,5 +1,5 @@
 import { type Stopwatch, stopwatch, timer } from "./clock.ts";
-import { TwiceproofError } from "./errors.ts";
+import type { TwiceproofError } from "./errors.ts";
 import type { ClaimKind, ClaimRef, Renewal, Renewed, Store } from "./store.ts";
 
 const maxItems = 500;
@@ -28,6 +28,8 @@ export interface HoldOptions {
   readonly sent: Stopwatch;
   /** The reason that the signal gives when the claim was lost. */
   readonly lostError: () => TwiceproofError;
+  /** The reason that the signal gives when the holder is asked to stop. */
+  readonly stopError: () => TwiceproofError;
 }
 
 interface Beat extends Hold {
@@ -125,7 +127,7 @@ export function createHeartbeat(renew: Store["renew"]): Heartbeat {
         beat.unanswered = 0;
         beat.retryMs = undefined;
         beat.overdue = undefined;
-        if (answer === "cancel-requested") beat.stop(cancelRequested());
+        if (answer === "cancel-requested") beat.stop(beat.options.stopError());
         return;
       case "lost":
         lose(beat);
@@ -182,8 +184,4 @@ export function createHeartbeat(renew: Store["renew"]): Heartbeat {
 
 function toRenewal(beat: Beat): Renewal {
   return { ...beat.ref, leaseMs: beat.options.leaseMs };
-}
-
-function cancelRequested(): TwiceproofError {
-  return new TwiceproofError("EFFECT_IN_DOUBT", "The holder was asked to stop: there is a doubt about this effect.");
 }

@@ -1,13 +1,15 @@
 import { createHash, randomBytes } from "node:crypto";
 import { hostname } from "node:os";
-import type { ClaimKind } from "./store.ts";
 
 /** Changing what goes in, or its order, makes every recorded effect a new one. */
 const idVersion = "twiceproof/1";
 
+/** What a key is the key of. `thread` and `lock` are both of kind `lock`, and never meet. */
+export type ClaimSpace = "effect" | "thread" | "lock";
+
 /** SHA-256 over the length-prefixed UTF-8 bytes, so that no two triples share an input and keys compare as bytes (promise 6). */
-export function claimId(namespace: string, kind: ClaimKind, key: string): string {
-  return digest(idVersion, namespace, kind, key);
+export function claimId(namespace: string, space: ClaimSpace, key: string): string {
+  return digest(idVersion, namespace, space, key);
 }
 
 /** Hex. */

@@ -57,7 +57,7 @@ function missing(name: string, what: string): TwiceproofError {
   return new TwiceproofError("IDENTITY_MISSING", `Nothing says which "${name}" this is: it lacks ${what}.`, {
     help: [
       "Give one of these:",
-      "  a business key in the effect:   defineEffect({ key: (input) => input.orderId, … })",
+      "  a business key in the effect:   defineEffect({ key: (input) => 'charge:' + input.orderId, … })",
       "  a key at the call:              tp.once(effect, input, { key: … })",
       "  a run:                          tp.withRun({ thread, runId }, (run) => run.once(effect, input))",
       "  scope and turn at the call:     tp.once(effect, input, { scope: thread, turn: messageId })",

@@ -10,8 +10,9 @@ export {
   oneRequest,
   refused,
   unknown,
+  type Verdict,
 } from "./classify.ts";
-export type { Decided, Doubt, DoubtQuery, Doubts } from "./doubts.ts";
+export type { DecidedBy, Doubt, DoubtEvent, DoubtQuery, Doubts, VerdictOutcome } from "./doubts.ts";
 export {
   type AnyEffect,
   defineEffect,
@@ -35,14 +36,13 @@ export {
   TwiceproofError,
 } from "./errors.ts";
 export type { TwiceproofEvent } from "./events.ts";
+export type { ExclusiveContext, ExclusiveOptions } from "./exclusive.ts";
 export { memoryStore } from "./memory-store.ts";
 export type { CallOptions, Once, OnceOptions } from "./once.ts";
 export type { Run, RunOptions } from "./run.ts";
-export type { ClaimRecord, DoubtRef, HistoryEntry, Resolved, Store } from "./store.ts";
+export type { ClaimRecord, ClaimRef, DoubtRef, HistoryEvent, Store } from "./store.ts";
 export {
   createTwiceproof,
-  type ExclusiveContext,
-  type ExclusiveOptions,
   type Twiceproof,
   type TwiceproofOptions,
 } from "./twiceproof.ts";

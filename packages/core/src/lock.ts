@@ -2,7 +2,9 @@ import { inFrame, refuseSelfWait } from "./chain.ts";
 import { claim, releaseUnnoticed, settle, type Wanted } from "./claim.ts";
 import { jittered, pause, stopwatch } from "./clock.ts";
 import type { TwiceproofError } from "./errors.ts";
+import { lockFingerprint } from "./fingerprint.ts";
 import type { Hold } from "./heartbeat.ts";
+import { claimId } from "./id.ts";
 import { enter, isClosing, type Kernel, refuseWhenClosing, underWay } from "./kernel.ts";
 import { ready } from "./ready.ts";
 import { linkSignals } from "./signals.ts";
@@ -15,6 +17,7 @@ export interface LockPlan {
   readonly signal: AbortSignal | undefined;
   readonly busy: (record: ClaimRecord) => TwiceproofError;
   readonly lost: (details?: { readonly value?: unknown; readonly cause?: unknown }) => TwiceproofError;
+  readonly asked: () => TwiceproofError;
   /** What `close` does with a body that does not end in time, beside aborting its signal. */
   readonly giveUp?: (ref: ClaimRef) => Promise<void>;
 }
@@ -25,6 +28,15 @@ export interface Locked {
 }
 
 const pollMs = 250;
+
+/** Threads and locks are both locks; their keys never meet. */
+export function lockWanted(
+  kernel: Kernel,
+  space: "thread" | "lock",
+  lock: Pick<Wanted, "key" | "name" | "scope" | "turn" | "runId" | "leaseMs">,
+): LockPlan["wanted"] {
+  return { ...lock, id: claimId(kernel.namespace, space, lock.key), fingerprint: lockFingerprint };
+}
 
 /**
  * Holds a lock while the body runs. When it was lost meanwhile, the answer is an error even if the body returned: nobody
@@ -80,8 +92,14 @@ async function take(kernel: Kernel, plan: LockPlan): Promise<{ readonly ref: Cla
     if (claimed.answer === "won") {
       const { ref, sent } = claimed;
       const { leaseMs } = wanted;
-      const hold = kernel.heartbeat.hold(ref, { kind: "lock", leaseMs, sent, lostError: plan.lost });
-      const alive = await ready(hold, leaseMs).catch((error: unknown) => {
+      const hold = kernel.heartbeat.hold(ref, {
+        kind: "lock",
+        leaseMs,
+        sent,
+        lostError: plan.lost,
+        stopError: plan.asked,
+      });
+      const alive = await ready(hold, leaseMs, kernel.storeTimeoutMs).catch((error: unknown) => {
         hold.drop();
         releaseUnnoticed(kernel, ref);
         throw error;
@@ -91,7 +109,9 @@ async function take(kernel: Kernel, plan: LockPlan): Promise<{ readonly ref: Cla
       if (alive) await settle(kernel, ref, { state: "released", payload: null }).catch(() => undefined);
       continue;
     }
-    if (claimed.answer === "fenced" || waited() >= waitMs) throw plan.busy(claimed.record as ClaimRecord);
+    // Without a fence nothing is fenced: such a record would be the lock's own.
+    if (claimed.record === null || waited() >= waitMs)
+      throw claimed.record === null ? plan.lost() : plan.busy(claimed.record);
     await pause(Math.min(jittered(pollMs), waitMs - waited()), { signal, until: kernel.held.get(wanted.id) });
   }
 }

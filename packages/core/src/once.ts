@@ -5,24 +5,28 @@ import { TwiceproofError } from "./errors.ts";
 import { idempotencyKey, randomId } from "./id.ts";
 import { type Identity, identify, type Place } from "./identity.ts";
 import { type Kernel, refuseWhenClosing } from "./kernel.ts";
-import { perform, runLost } from "./perform.ts";
+import { perform } from "./perform.ts";
+import { runLost } from "./problems.ts";
 import type { ClaimRef } from "./store.ts";
 import { checkName, checkOptions } from "./validate.ts";
 
 export interface CallOptions extends Place {
   /** Goes before the effect's own `key`. */
   readonly key?: string | undefined;
+  /** Goes before the effect's own `waitMs`. */
+  readonly waitMs?: number | undefined;
   /** Stops the waiting, and is passed on to the body. An effect that was started is awaited and recorded all the same. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** For the plain form. `input` goes into the fingerprint: the same key with another input is refused. */
+/** For the plain form. `name` and `input` make the fingerprint: the same key with another one is refused. */
 export interface OnceOptions<Result = unknown>
   extends Omit<EffectRules<unknown, Result>, "key" | "identity">,
     Omit<Place, "callId"> {
-  /** For people and lists. By default what stands before the first colon of the key. */
+  /** For people and lists, and part of the fingerprint. By default what stands before the first colon of the key. */
   readonly name?: string | undefined;
   readonly input?: unknown | undefined;
+  /** Stops the waiting, and is passed on to the body. An effect that was started is awaited and recorded all the same. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -31,7 +35,8 @@ export interface Once {
    * Runs `body` unless the key was done before, anywhere; then gives back what was recorded.
    *
    * @throws TwiceproofError `EFFECT_IN_DOUBT`, `EFFECT_RUNNING`, `EFFECT_KEY_REUSED`, `EFFECT_REFUSED`, `EFFECT_NOT_EXECUTED`,
-   * `EFFECT_RESULT_UNAVAILABLE`, `WAITS_FOR_ITSELF`, `RUN_LOST`, `CLOSED`, or one about the store
+   * `EFFECT_RESULT_UNAVAILABLE`, `WAITS_FOR_ITSELF`, `RUN_LOST`, `CLOSED`, `INVALID_ARGUMENT`, or one about the store; a TypeError for an `input`
+   * without a canonical form; the reason of an aborted signal
    */
   <Result>(
     key: string,
@@ -39,7 +44,7 @@ export interface Once {
     options?: OnceOptions<NoInfer<Result>>,
   ): Promise<Result>;
   /** The same for a defined effect. Also throws `INVALID_INPUT` and `IDENTITY_MISSING`, and a TypeError for input without a canonical form. */
-  <Raw, Input, Result>(effect: Effect<Raw, Input, Result>, input: Raw, options?: CallOptions): Promise<Result>;
+  <Raw, Input, Result>(effect: Effect<Raw, Input, Result>, input: NoInfer<Raw>, options?: CallOptions): Promise<Result>;
 }
 
 /** What a run adds to each of its calls. */
@@ -55,11 +60,23 @@ export interface RunPlace {
 
 const defaults = { settleDelayMs: 5_000, leaseMs: 30_000, waitMs: 30_000 };
 
-const callNames = ["key", "scope", "turn", "callId", "signal"] as const satisfies readonly (keyof CallOptions)[];
-const plainNames: readonly string[] = [
-  ...ruleNames.filter((name) => name !== "key" && name !== "identity"),
-  ...(["name", "input", "scope", "turn", "signal"] as const satisfies readonly (keyof OnceOptions)[]),
-];
+const callNames: Record<keyof CallOptions, true> = {
+  key: true,
+  scope: true,
+  turn: true,
+  callId: true,
+  waitMs: true,
+  signal: true,
+};
+const { key: _key, identity: _identity, ...plainRuleNames } = ruleNames;
+const plainNames: Record<keyof OnceOptions, true> = {
+  ...plainRuleNames,
+  name: true,
+  input: true,
+  scope: true,
+  turn: true,
+  signal: true,
+};
 
 export function createOnce(kernel: Kernel, run?: RunPlace): Once {
   async function once(
@@ -100,7 +117,9 @@ export function createOnce(kernel: Kernel, run?: RunPlace): Once {
     if (effect.kind === "read")
       return await readOnly((context) => effect.run(input, context), options.signal ?? run?.signal);
     const identity = identify(kernel.namespace, effect.name, effect, raw, input, place, options.key);
-    return await start(effect.name, effect, input, identity, place, options.signal, (context) =>
+    const rules = options.waitMs === undefined ? effect : { ...effect, waitMs: options.waitMs };
+    checkRules(rules);
+    return await start(effect.name, rules, input, identity, place, options.signal, (context) =>
       effect.run(input, context),
     );
   }
@@ -138,6 +157,7 @@ export function createOnce(kernel: Kernel, run?: RunPlace): Once {
   }
 
   function placed({ scope = run?.scope, turn = run?.turn, callId }: Place): Place {
+    if (run !== undefined && scope !== run.scope) throw invalid("A run's calls have the run's `scope`: its thread");
     return { scope, turn, callId };
   }
 

@@ -2,14 +2,15 @@ import { type Call, event } from "./call.ts";
 import { type Nesting, nest, refuseSelfWait } from "./chain.ts";
 import { claim, read } from "./claim.ts";
 import { jittered, pause, stopwatch } from "./clock.ts";
-import { TwiceproofError } from "./errors.ts";
+import type { TwiceproofError } from "./errors.ts";
 import { execute } from "./execute.ts";
 import { type Kernel, refuseWhenClosing, underWay } from "./kernel.ts";
-import { inDoubt, keyReused, notExecutedError, refusal, running } from "./problems.ts";
-import { settleDoubt } from "./reconcile.ts";
-import { recordedWhy, replay } from "./replay.ts";
+import { inDoubt, keyReused, notExecutedError, refusal, runLost, running } from "./problems.ts";
+import { resolveDoubt } from "./reconcile.ts";
+import { replay } from "./replay.ts";
 import { linkSignals } from "./signals.ts";
 import type { ClaimRecord } from "./store.ts";
+import { decodeWhy } from "./why.ts";
 
 const firstPollMs = 50;
 const lastPollMs = 1_000;
@@ -28,20 +29,32 @@ async function attempt<Result>(kernel: Kernel, call: Call<Result>, nesting: Nest
   for (;;) {
     refuseWhenClosing(kernel);
     call.signal?.throwIfAborted();
-    const claimed = await claim(kernel, { ...wantedBy(call), kind: "effect" });
-    switch (claimed.answer) {
-      case "fenced":
-        throw runLost(call.runId);
-      case "won": {
-        const executed = await execute(kernel, call, claimed, nesting);
-        if (executed.type === "value") return executed.value;
-        if (executed.type === "doubt") return await afterOwnDoubt(kernel, call, executed.error);
-        break;
-      }
-      case "taken": {
-        const record = await outlast(kernel, call, claimed.record, () => call.waitMs - waited());
-        const met = await meet(kernel, call, record, () => call.waitMs - waited());
-        if (met !== undefined) return met.value;
+    const ended = await tryOnce(kernel, call, nesting, () => call.waitMs - waited());
+    if (ended !== "again") return ended.value;
+  }
+}
+
+async function tryOnce<Result>(
+  kernel: Kernel,
+  call: Call<Result>,
+  nesting: Nesting,
+  leftMs: () => number,
+): Promise<Met<Result>> {
+  const claimed = await claim(kernel, { ...wantedBy(call), kind: "effect" });
+  switch (claimed.answer) {
+    case "fenced":
+      throw runLost(call.runId);
+    case "taken":
+      return await meet(kernel, call, await outlast(kernel, call, claimed.record, leftMs), leftMs);
+    case "won": {
+      const executed = await execute(kernel, call, claimed, nesting);
+      switch (executed.type) {
+        case "value":
+          return executed;
+        case "doubt":
+          return { value: await afterOwnDoubt(kernel, call, executed.error) };
+        case "not-started":
+          return "again";
       }
     }
   }
@@ -80,14 +93,17 @@ function isRunningElsewhere(record: ClaimRecord, call: Call<unknown>): boolean {
   return record.state === "claimed" && record.fingerprint === call.fingerprint;
 }
 
-/** What a record that stands in the way means for this caller; undefined: the way may be free, claim again. */
+/** `again`: the way may be free now. */
+type Met<Result> = { readonly value: Result } | "again";
+
+/** What a record that stands in the way means for this caller. */
 async function meet<Result>(
   kernel: Kernel,
   call: Call<Result>,
   record: ClaimRecord | null,
   leftMs: () => number,
-): Promise<{ readonly value: Result } | undefined> {
-  if (record === null) return undefined;
+): Promise<Met<Result>> {
+  if (record === null) return "again";
   if (record.fingerprint !== call.fingerprint) throw keyReused(call, record);
   switch (record.state) {
     case "completed": {
@@ -96,16 +112,16 @@ async function meet<Result>(
       return { value };
     }
     case "failed":
-      throw refusal(call, await recordedWhy(kernel, record.payload));
+      throw refusal(call, await decodeWhy(kernel.codec, record.payload));
     case "in-doubt": {
-      const decided = await settleDoubt(kernel, call, record, leftMs);
+      const decided = await resolveDoubt(kernel, call, record, leftMs);
       if (decided.open) throw doubt(kernel, call, record, decided.cause);
-      return undefined;
+      return "again";
     }
     case "claimed":
     case "released":
     case "lapsed":
-      return undefined;
+      return "again";
   }
 }
 
@@ -120,26 +136,17 @@ async function afterOwnDoubt<Result>(kernel: Kernel, call: Call<Result>, cause: 
   let record = await read(kernel, call.id).catch(() => null);
   if (call.reconcile !== undefined && record?.state === "in-doubt") {
     // It rejects only when the caller has gone: the doubt is told all the same.
-    await settleDoubt(kernel, call, record, leftMs).catch(() => undefined);
+    await resolveDoubt(kernel, call, record, leftMs).catch(() => undefined);
     record = await read(kernel, call.id).catch(() => null);
   }
-  if (record?.state === "released")
-    throw notExecutedError(call, "the outside system says that it did not happen", cause);
+  if (record?.state === "released") throw notExecutedError(call, "it is on record that it did not happen", cause);
   const decided = record?.state === "completed" || record?.state === "failed";
-  const met = decided ? await meet(kernel, call, record, leftMs) : undefined;
-  if (met !== undefined) return met.value;
+  const met = decided ? await meet(kernel, call, record, leftMs) : "again";
+  if (met !== "again") return met.value;
   throw doubt(kernel, call, record, cause);
 }
 
 function doubt(kernel: Kernel, call: Call<unknown>, record: ClaimRecord | null, cause: unknown): TwiceproofError {
   kernel.emit(event(call, "in-doubt", record?.token ?? 0));
   return inDoubt(call, { record, ...(cause !== undefined && { cause }) });
-}
-
-export function runLost(runId: string | null): TwiceproofError {
-  return new TwiceproofError(
-    "RUN_LOST",
-    "This run no longer holds its thread: it is over, or another run took it. Nothing was started.",
-    { help: `Run ${runId}.` },
-  );
 }

@@ -39,7 +39,7 @@ export function running(call: Named, record: ClaimRecord): TwiceproofError {
       id: call.id,
       ref,
       help: `Claim ${call.id}, held by ${record.holder} since ${new Date(record.claimedAt).toISOString()}.`,
-      retryAfterMs: Math.min(10_000, Math.max(1_000, record.leaseUntil - record.readAt)),
+      retryAfterMs: retryAfterMs(record, 10_000),
       holder: holderFacts(record),
     },
   );
@@ -59,12 +59,22 @@ export function keyReused(call: Named, record: ClaimRecord): TwiceproofError {
 }
 
 export function refusal(call: Named, why: string, cause?: unknown): TwiceproofError {
-  return withWhy(call, "EFFECT_REFUSED", "was refused", why, cause);
+  return withWhy(call, "EFFECT_REFUSED", "was refused", why, cause, reopening);
 }
 
 export function notExecutedError(call: Named, why: string, cause?: unknown): TwiceproofError {
-  return withWhy(call, "EFFECT_NOT_EXECUTED", "was not executed", why, cause);
+  return withWhy(
+    call,
+    "EFFECT_NOT_EXECUTED",
+    "was not executed",
+    why,
+    cause,
+    "The key is free: the same call may be made again.",
+  );
 }
+
+const reopening =
+  "It stays refused. To let it run again: const [record] = await tp.store.get([error.id]); await tp.doubts.reopen(record, { who, why }).";
 
 function withWhy(
   call: Named,
@@ -72,11 +82,13 @@ function withWhy(
   what: string,
   why: string,
   cause: unknown,
+  help: string,
 ): TwiceproofError {
   const ref = shortRef(call.id);
   return new TwiceproofError(code, `"${call.name}" ${what}: ${why} (ref ${ref})`, {
     id: call.id,
     ref,
+    help,
     ...(cause !== undefined && { cause }),
   });
 }
@@ -105,4 +117,65 @@ export function holderFacts(record: ClaimRecord): HolderFacts {
     leaseExpiresInMs,
     liveness: live ? "live" : "expired",
   };
+}
+
+/** Before anything started under it. `help` names the run: its message may reach a page. */
+export function runLost(runId: string | null): TwiceproofError {
+  return new TwiceproofError(
+    "RUN_LOST",
+    "This run no longer holds its thread: it is over, or another run took it. Nothing was started.",
+    { help: `Run ${runId}.` },
+  );
+}
+
+/** While its body was working. */
+export function runOvertaken(runId: string, details: ErrorDetails = {}): TwiceproofError {
+  return new TwiceproofError(
+    "RUN_LOST",
+    "This run lost its thread while it was working: another run may have it now. Do not count its result as stored.",
+    { help: `Run ${runId}.`, ...details },
+  );
+}
+
+export function lockLost(key: string, details: ErrorDetails = {}): TwiceproofError {
+  return new TwiceproofError(
+    "LOCK_LOST",
+    "The lock was lost while its holder was working: somebody else may hold it now.",
+    { help: `Lock ${JSON.stringify(key)}.`, ...details },
+  );
+}
+
+export function threadBusy(record: ClaimRecord, runId: string): TwiceproofError {
+  const same = record.runId === runId;
+  return new TwiceproofError(
+    same ? "RUN_IN_PROGRESS" : "THREAD_BUSY",
+    same ? "This run is in progress already." : "Another run is working on this thread.",
+    { ...lockFacts(record), help: `Held by run ${record.runId} on ${record.holder}.` },
+  );
+}
+
+export function lockBusy(record: ClaimRecord): TwiceproofError {
+  return new TwiceproofError("LOCK_BUSY", "Somebody else holds this lock.", {
+    ...lockFacts(record),
+    help: `Lock ${JSON.stringify(record.key)}, held by ${record.holder}.`,
+  });
+}
+
+function lockFacts(record: ClaimRecord): ErrorDetails {
+  return {
+    id: record.id,
+    ref: shortRef(record.id),
+    holder: holderFacts(record),
+    retryAfterMs: retryAfterMs(record, 5_000),
+  };
+}
+
+/** When the lease may be over, but no sooner than a second from now. */
+function retryAfterMs(record: ClaimRecord, atMost: number): number {
+  return Math.min(atMost, Math.max(1_000, record.leaseUntil - record.readAt));
+}
+
+/** The reason of the holder's signal: somebody wants it to stop, and it still holds what it holds. */
+export function askedToStop(code: "EFFECT_IN_DOUBT" | "RUN_LOST" | "LOCK_LOST", id: string): TwiceproofError {
+  return new TwiceproofError(code, "The holder was asked to stop.", { id, ref: shortRef(id) });
 }

@@ -7,9 +7,9 @@ import { reach } from "./reach.ts";
  *
  * @throws TwiceproofError `STORE_UNAVAILABLE`
  */
-export async function ready(hold: Hold, leaseMs: number): Promise<boolean> {
+export async function ready(hold: Hold, leaseMs: number, storeTimeoutMs: number): Promise<boolean> {
   while (hold.leftMs() < leaseMs / 10) {
-    if (!(await reach(() => hold.renew(), { withinMs: leaseMs }))) return false;
+    if (!(await reach(() => hold.renew(), { withinMs: storeTimeoutMs }))) return false;
   }
   return !hold.lost();
 }

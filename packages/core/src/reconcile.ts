@@ -1,11 +1,12 @@
 import { type Call, event } from "./call.ts";
 import { read } from "./claim.ts";
-import { type Answer, answerOf } from "./classify.ts";
+import { answerOf, type Verdict } from "./classify.ts";
 import { monotonicStopwatch, pause } from "./clock.ts";
 import { TwiceproofError } from "./errors.ts";
 import { idempotencyKey, randomId } from "./id.ts";
-import type { Kernel } from "./kernel.ts";
+import { closed, type Kernel } from "./kernel.ts";
 import { reach } from "./reach.ts";
+import { linkSignals } from "./signals.ts";
 import type { ClaimRecord, StoredVerdict } from "./store.ts";
 import { verdictOf } from "./verdict.ts";
 
@@ -16,7 +17,7 @@ export interface DoubtOutcome {
 }
 
 /** Lets evidence end a doubt; the verdict names the version that was read before the evidence was asked for (promise 18). */
-export async function settleDoubt(
+export async function resolveDoubt(
   kernel: Kernel,
   call: Call<unknown>,
   record: ClaimRecord,
@@ -28,18 +29,18 @@ export async function settleDoubt(
   if (record.disputed || record.cancelRequested || call.reconcile === undefined) return { open: true };
   const stood = monotonicStopwatch();
   try {
-    const first = await lookUp(call, record, leftMs);
+    const first = await lookUp(kernel, call, record, leftMs);
     if (first === undefined) return { open: true };
     if (first.answer !== "not-done") return await apply(kernel, call, record, first);
     if (!first.authoritative) return { open: true };
-    // "Not done" counts only for a doubt that stood unchanged for a while before the look-up (design: reconcile).
+    // "Not done" counts only for a doubt that stood unchanged for a while before the look-up (docs/protocol.md, "Reconcile").
     const restMs = call.settleDelayMs - stood();
     if (restMs > leftMs()) return { open: true };
     await pause(restMs, { signal: call.signal });
     call.signal?.throwIfAborted();
     const again = await read(kernel, call.id);
     if (again?.version !== record.version || again.token !== record.token) return { open: false };
-    const second = await lookUp(call, record, leftMs);
+    const second = await lookUp(kernel, call, record, leftMs);
     if (second === undefined || (second.answer === "not-done" && !second.authoritative)) return { open: true };
     return await apply(kernel, call, record, second);
   } catch (cause) {
@@ -50,13 +51,15 @@ export async function settleDoubt(
 
 /** Undefined: the hook does not know, or does not answer while the caller can wait. */
 async function lookUp(
+  kernel: Kernel,
   call: Call<unknown>,
   record: ClaimRecord,
   leftMs: () => number,
-): Promise<Exclude<Answer, { answer: "unknown" }> | undefined> {
-  const controller = new AbortController();
-  const abort = (): void => controller.abort(call.signal?.reason);
-  call.signal?.addEventListener("abort", abort, { once: true });
+): Promise<Verdict | undefined> {
+  const over = new AbortController();
+  const { signal, unlink } = linkSignals(call.signal, call.runSignal, over.signal);
+  const giveUp = async (): Promise<void> => over.abort(closed());
+  kernel.giveUps.add(giveUp);
   try {
     const asked = (async () => ({
       said: await call.reconcile?.({
@@ -64,10 +67,10 @@ async function lookUp(
         id: call.id,
         token: record.token,
         claimedAt: new Date(record.claimedAt),
-        signal: controller.signal,
+        signal,
       }),
     }))();
-    await pause(Math.max(leftMs(), 1_000), { until: asked, signal: call.signal });
+    await pause(Math.max(leftMs(), 1_000), { until: asked, signal });
     const answered = await Promise.race([asked, Promise.resolve(undefined)]);
     if (answered === undefined) return undefined;
     const answer = answerOf(answered.said);
@@ -78,17 +81,13 @@ async function lookUp(
       );
     return answer.answer === "unknown" ? undefined : answer;
   } finally {
-    call.signal?.removeEventListener("abort", abort);
-    controller.abort(new Error("the look-up took too long"));
+    kernel.giveUps.delete(giveUp);
+    over.abort(new Error("the look-up took too long"));
+    unlink();
   }
 }
 
-async function apply(
-  kernel: Kernel,
-  call: Call<unknown>,
-  record: ClaimRecord,
-  answer: Exclude<Answer, { answer: "unknown" }>,
-): Promise<DoubtOutcome> {
+async function apply(kernel: Kernel, call: Call<unknown>, record: ClaimRecord, answer: Verdict): Promise<DoubtOutcome> {
   return await decide(
     kernel,
     call,

@@ -1,13 +1,12 @@
-import { abandon, type Wanted } from "./claim.ts";
+import { abandon } from "./claim.ts";
 import { TwiceproofError } from "./errors.ts";
-import { lockFingerprint } from "./fingerprint.ts";
-import { claimId, randomId } from "./id.ts";
-import type { Kernel } from "./kernel.ts";
-import { type Locked, underLock } from "./lock.ts";
+import { randomId } from "./id.ts";
+import { type Kernel, refuseWhenClosing, underWay } from "./kernel.ts";
+import { type Locked, lockWanted, underLock } from "./lock.ts";
 import type { Once, RunPlace } from "./once.ts";
 import { createOnce } from "./once.ts";
-import { holderFacts } from "./problems.ts";
-import type { ClaimRecord } from "./store.ts";
+import { askedToStop, runOvertaken, threadBusy } from "./problems.ts";
+import type { ClaimRef } from "./store.ts";
 import { checkLeaseMs, checkOptions, checkScope } from "./validate.ts";
 
 export interface RunOptions {
@@ -23,18 +22,19 @@ export interface RunOptions {
   readonly lock?: boolean | undefined;
   /** Default 30,000, at least 1,000. */
   readonly leaseMs?: number | undefined;
+  /** Passed on to the run's own signal. */
   readonly signal?: AbortSignal | undefined;
 }
 
-const optionNames = [
-  "thread",
-  "runId",
-  "turn",
-  "onBusy",
-  "lock",
-  "leaseMs",
-  "signal",
-] as const satisfies readonly (keyof RunOptions)[];
+const optionNames: Record<keyof RunOptions, true> = {
+  thread: true,
+  runId: true,
+  turn: true,
+  onBusy: true,
+  lock: true,
+  leaseMs: true,
+  signal: true,
+};
 
 /** One pass over a thread. It is passed on by hand, to whatever must be fenced by it. */
 export interface Run {
@@ -45,6 +45,8 @@ export interface Run {
   readonly signal: AbortSignal;
   /** Of the thread's lock: grows with each run. Null without a lock. */
   readonly token: number | null;
+  /** The lock's claim, for what checks it in its own transaction. Null without a lock. */
+  readonly fence: ClaimRef | null;
   /**
    * Like `tp.once`, and refused in the store once the run has lost its thread (promise 14). Its thread and turn make the
    * identity of effects without a key; a key is global, in a run too.
@@ -52,10 +54,6 @@ export interface Run {
   readonly once: Once;
 }
 
-/**
- * @throws TwiceproofError `THREAD_BUSY`, `RUN_IN_PROGRESS`; nothing was done. `RUN_LOST`: the body returned, but the thread
- * may have been another run's meanwhile.
- */
 export async function withRun<Result>(
   kernel: Kernel,
   options: RunOptions,
@@ -86,6 +84,7 @@ export async function withRun<Result>(
       turn,
       signal: place.signal ?? ended.signal,
       token: locked?.ref.token ?? null,
+      fence: locked?.ref ?? null,
       once: createOnce(kernel, place),
     };
     try {
@@ -95,44 +94,22 @@ export async function withRun<Result>(
     }
   }
 
-  if (!lock) return await pass(undefined);
+  refuseWhenClosing(kernel);
+  if (!lock) return await underWay(kernel, () => pass(undefined));
+  const wanted = lockWanted(kernel, "thread", { key: thread, name: "run", scope: thread, turn, runId, leaseMs });
   return await underLock(
     kernel,
     {
-      wanted: lockWanted(kernel, { key: `run:${thread}`, name: "run", scope: thread, turn, runId, leaseMs }),
+      wanted,
       what: "A run on this thread",
       waitMs: 0,
       signal,
       busy: (record) => threadBusy(record, runId),
-      lost: (details) =>
-        new TwiceproofError(
-          "RUN_LOST",
-          "This run lost its thread while it was working: another run may have it now. Do not count its result as stored.",
-          { help: `Run ${runId}.`, ...details },
-        ),
+      lost: (details) => runOvertaken(runId, details),
+      asked: () => askedToStop("RUN_LOST", wanted.id),
       // A run is fenced: what it still does is refused, so its thread is freed at once.
       giveUp: (ref) => abandon(kernel, ref, "shutdown"),
     },
     pass,
-  );
-}
-
-export function lockWanted(
-  kernel: Kernel,
-  lock: Pick<Wanted, "key" | "name" | "scope" | "turn" | "runId" | "leaseMs">,
-): Omit<Wanted, "kind" | "fence"> {
-  return { ...lock, id: claimId(kernel.namespace, "lock", lock.key), fingerprint: lockFingerprint };
-}
-
-function threadBusy(record: ClaimRecord, runId: string): TwiceproofError {
-  const same = record.runId === runId;
-  return new TwiceproofError(
-    same ? "RUN_IN_PROGRESS" : "THREAD_BUSY",
-    same ? "This run is in progress already." : "Another run is working on this thread.",
-    {
-      holder: holderFacts(record),
-      retryAfterMs: Math.min(5_000, Math.max(1_000, record.leaseUntil - record.readAt)),
-      help: `Held by run ${record.runId} on ${record.holder}.`,
-    },
   );
 }

@@ -8,6 +8,6 @@ export {
   type StoreSetupCode,
   TwiceproofError,
 } from "./errors.ts";
-export { claimId, randomId, shortRef } from "./id.ts";
+export { type ClaimSpace, claimId, randomId, shortRef } from "./id.ts";
 export * from "./machine.ts";
 export type * from "./store.ts";

@@ -36,7 +36,7 @@ export type ClaimKind = "effect" | "lock";
 
 /** Names one claim of one holder. Every guard compares all three (promise 3). */
 export interface ClaimRef {
-  /** 64 lower-case hex digits: `claimId(namespace, kind, key)`. */
+  /** 64 lower-case hex digits: `claimId(namespace, space, key)`. */
   readonly id: string;
   /** 32 lower-case hex digits, drawn afresh for each claim; a repeated statement knows its own claim by it. */
   readonly attemptId: string;

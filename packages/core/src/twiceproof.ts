@@ -4,22 +4,13 @@ import { createDoubts, type Doubts } from "./doubts.ts";
 import { type AnyEffect, checkRules } from "./effect.ts";
 import { TwiceproofError } from "./errors.ts";
 import type { TwiceproofEvent } from "./events.ts";
+import { type ExclusiveContext, type ExclusiveOptions, exclusive } from "./exclusive.ts";
 import { holderName } from "./id.ts";
-import { createKernel, refuseWhenClosing } from "./kernel.ts";
-import { underLock } from "./lock.ts";
+import { createKernel } from "./kernel.ts";
 import { createOnce, type Once } from "./once.ts";
-import { holderFacts } from "./problems.ts";
-import { lockWanted, type Run, type RunOptions, withRun } from "./run.ts";
+import { type Run, type RunOptions, withRun } from "./run.ts";
 import type { Store } from "./store.ts";
-import {
-  checkDuration,
-  checkKey,
-  checkLeaseMs,
-  checkName,
-  checkNamespace,
-  checkOptions,
-  checkWaitMs,
-} from "./validate.ts";
+import { checkCount, checkDuration, checkName, checkNamespace, checkOptions } from "./validate.ts";
 
 export interface TwiceproofOptions {
   /** Where all workers claim and record. */
@@ -35,25 +26,12 @@ export interface TwiceproofOptions {
    * after it, which then is reported as in doubt. Default 10,000.
    */
   readonly storeTimeoutMs?: number | undefined;
-  /** The most that is kept of one encoded result, in bytes. Over it, the effect is recorded without its result. Default 1 MiB. */
+  /** The most that is kept of one result, in bytes as recorded, that is after compression. Over it, only that it happened is recorded. Default 1 MiB. */
   readonly maxResultBytes?: number | undefined;
 }
 
-export interface ExclusiveOptions {
-  readonly leaseMs?: number | undefined;
-  /** How long to wait for the present holder. Default 0: `LOCK_BUSY` at once. */
-  readonly waitMs?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
-}
-
-export interface ExclusiveContext {
-  /** Aborts when the lock is lost: stop then, somebody else may hold it. */
-  readonly signal: AbortSignal;
-  /** Grows with each holder: a fencing token for what the body writes. */
-  readonly token: number;
-}
-
 export interface Twiceproof {
+  /** What was given. Its `health`, `migrate` and `prune` are for operators; the rest is for this package. */
   readonly store: Store;
   readonly once: Once;
   /**
@@ -66,8 +44,14 @@ export interface Twiceproof {
     body: (context: ExclusiveContext) => Result | Promise<Result>,
     options?: ExclusiveOptions,
   ): Promise<Result>;
-  /** One run per thread at a time; see `RunOptions`. */
+  /**
+   * One run per thread at a time. The loser has done nothing.
+   *
+   * @throws TwiceproofError `THREAD_BUSY`, or `RUN_IN_PROGRESS` when this very run holds the thread, at once. `RUN_LOST`
+   * when the body returned, but the thread may have been another run's meanwhile.
+   */
   withRun<Result>(options: RunOptions, body: (run: Run) => Result | Promise<Result>): Promise<Result>;
+  /** What nobody knows the outcome of, and the verdicts that end it. For operators. */
   readonly doubts: Doubts;
   /**
    * For SIGTERM: starts nothing new, waits for what runs, then aborts the rest and gives it up, so that others learn of the
@@ -76,14 +60,14 @@ export interface Twiceproof {
   close(options?: { readonly graceMs?: number }): Promise<void>;
 }
 
-const optionNames = [
-  "store",
-  "namespace",
-  "effects",
-  "onEvent",
-  "storeTimeoutMs",
-  "maxResultBytes",
-] as const satisfies readonly (keyof TwiceproofOptions)[];
+const optionNames: Record<keyof TwiceproofOptions, true> = {
+  store: true,
+  namespace: true,
+  effects: true,
+  onEvent: true,
+  storeTimeoutMs: true,
+  maxResultBytes: true,
+};
 
 /** After `close` gave up: a body that heeds its signal may still say what became of it. */
 const lastWordMs = 1_000;
@@ -114,6 +98,7 @@ export function assemble(options: TwiceproofOptions, fixed: { readonly settleDel
     );
   checkNamespace(namespace);
   checkDuration("storeTimeoutMs", storeTimeoutMs, 100);
+  if (maxResultBytes !== undefined) checkCount("maxResultBytes", maxResultBytes);
   checkEffects(effects);
   const kernel = createKernel({
     store,
@@ -131,36 +116,7 @@ export function assemble(options: TwiceproofOptions, fixed: { readonly settleDel
     doubts: createDoubts(kernel),
     withRun: async (runOptions, body) => await withRun(kernel, runOptions, body),
 
-    async exclusive(key, body, options = {}) {
-      checkOptions("exclusive", options, ["leaseMs", "waitMs", "signal"]);
-      const { leaseMs = 30_000, waitMs = 0, signal } = options;
-      checkKey(key);
-      checkLeaseMs(leaseMs);
-      checkWaitMs(waitMs);
-      refuseWhenClosing(kernel);
-      return await underLock(
-        kernel,
-        {
-          wanted: lockWanted(kernel, { key, name: "lock", scope: null, turn: null, runId: null, leaseMs }),
-          what: "This lock's body",
-          waitMs,
-          signal,
-          busy: (record) =>
-            new TwiceproofError("LOCK_BUSY", "Somebody else holds this lock.", {
-              holder: holderFacts(record),
-              retryAfterMs: Math.min(5_000, Math.max(1_000, record.leaseUntil - record.readAt)),
-              help: `Lock ${JSON.stringify(key)}, held by ${record.holder}.`,
-            }),
-          lost: (details) =>
-            new TwiceproofError(
-              "LOCK_LOST",
-              "The lock was lost while its holder was working: somebody else may hold it now.",
-              { help: `Lock ${JSON.stringify(key)}.`, ...details },
-            ),
-        },
-        ({ signal: lockSignal, ref }) => body({ signal: lockSignal, token: ref.token }),
-      );
-    },
+    exclusive: async (key, body, lockOptions = {}) => await exclusive(kernel, key, body, lockOptions),
 
     async close({ graceMs = 25_000 } = {}) {
       checkDuration("graceMs", graceMs);

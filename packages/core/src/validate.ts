@@ -81,7 +81,7 @@ function refuse(label: string, rule: string): never {
 }
 
 /** A misspelt name would otherwise be a rule that silently does not hold. */
-export function checkOptions(what: string, options: object, names: readonly string[]): void {
-  const stranger = Object.keys(options).find((name) => !names.includes(name));
-  if (stranger !== undefined) refuse(stranger, `is no option of ${what}: it takes ${names.join(", ")}`);
+export function checkOptions(what: string, options: object, names: Readonly<Record<string, true>>): void {
+  const stranger = Object.keys(options).find((name) => !Object.hasOwn(names, name));
+  if (stranger !== undefined) refuse(stranger, `is no option of ${what}: it takes ${Object.keys(names).join(", ")}`);
 }

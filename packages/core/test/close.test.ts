@@ -141,7 +141,7 @@ describe("close", () => {
     const run = problem(tp.withRun({ thread: "t" }, () => opened));
     const lock = tp.exclusive("lock", () => opened);
     await until(async () => (await record("lock", "lock").catch(() => null)) !== null);
-    await until(async () => (await record("run:t", "lock").catch(() => null)) !== null);
+    await until(async () => (await record("t", "thread").catch(() => null)) !== null);
     await tp.close({ graceMs: 20 });
     expect(await worker().withRun({ thread: "t" }, ({ token }) => token)).toBe(2);
     expect(await problem(worker().exclusive("lock", notRun))).toMatchObject({ code: "LOCK_BUSY" });

@@ -155,7 +155,7 @@ describe("no message", () => {
       tp.withRun({ thread: "canary-thread", runId: "canary-run" }, () => opened),
     ];
     await until(() => executions() > 0);
-    await until(async () => (await record("run:canary-thread", "lock").catch(() => null)) !== null);
+    await until(async () => (await record("canary-thread", "thread").catch(() => null)) !== null);
     await meet(worker().once(key("run"), body, { waitMs: 0 }));
     await meet(worker().exclusive(key("lock"), body));
     await meet(worker().withRun({ thread: "canary-thread" }, body));

@@ -49,7 +49,7 @@ describe("onEvent", () => {
       run.once("pay:k3y-canary", () => ({ result: "canary" }), { input: "canary" }),
     );
     const { id } = await made.record("pay:k3y-canary");
-    const about = { kind: "effect", name: "pay", id, token: 1, scope: "t", turn: "m1", runId: "r1" };
+    const about = { name: "pay", id, token: 1, scope: "t", turn: "m1", runId: "r1" };
     expect(made.events).toEqual([
       { type: "executing", ...about },
       { type: "completed", ...about },

@@ -16,7 +16,7 @@ const refOf = (key: string): ClaimRef => ({ id: claimId("default", "effect", key
 const lost = new TwiceproofError("LOCK_LOST", "Lost.");
 
 function lease(leaseMs: number, kind: HoldOptions["kind"] = "effect"): HoldOptions {
-  return { kind, leaseMs, sent: stopwatch(), lostError: () => lost };
+  return { kind, leaseMs, sent: stopwatch(), lostError: () => lost, stopError: () => lost };
 }
 
 afterEach(() => {

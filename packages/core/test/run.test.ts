@@ -20,7 +20,7 @@ describe("a run", () => {
     const { tp, worker, record } = world();
     const { opened, open } = gate();
     const first = tp.withRun({ thread: "secret-thread", runId: "r1" }, () => opened);
-    await until(async () => (await record("run:secret-thread", "lock").catch(() => null)) !== null);
+    await until(async () => (await record("secret-thread", "thread").catch(() => null)) !== null);
     const other = await problem(worker().withRun({ thread: "secret-thread", runId: "r2" }, notRun));
     expect(other).toMatchObject({ code: "THREAD_BUSY", status: 409, holder: { runId: "r1", liveness: "live" } });
     expect(other.retryAfterMs).toBeGreaterThanOrEqual(1_000);
@@ -74,7 +74,7 @@ describe("a run", () => {
         }),
       ),
     ).toBe(thrown);
-    expect((await record("run:t", "lock")).state).toBe("released");
+    expect((await record("t", "thread")).state).toBe("released");
   });
 
   it("without a lock is a scope and a turn only", async () => {

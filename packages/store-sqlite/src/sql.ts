@@ -24,9 +24,9 @@ const record = `lower(hex(id)) as id, lower(hex(attempt_id)) as attemptId, token
 export const claim: string = `
   insert into twiceproof_claims as c (
     id, namespace, kind, key, name, scope, turn, run_id, fingerprint, state, token, version, attempt_id, holder,
-    lease_ms, lease_until, fence_id, fence_token, created_at, claimed_at)
+    lease_ms, lease_until, created_at, claimed_at)
   select unhex(:id), :namespace, :kind, :key, :name, :scope, :turn, :runId, :fingerprint, 'claimed', 1, 1,
-    unhex(:attemptId), :holder, :leaseMs, ${now} + :leaseMs, unhex(:fenceId), :fenceToken, ${now}, ${now}
+    unhex(:attemptId), :holder, :leaseMs, ${now} + :leaseMs, ${now}, ${now}
   where :fenceId is null or exists (
     select 1 from twiceproof_claims
     where id = unhex(:fenceId) and kind = 'lock' and attempt_id = unhex(:fenceAttemptId) and token = :fenceToken
@@ -35,7 +35,7 @@ export const claim: string = `
     name = excluded.name, scope = excluded.scope, turn = excluded.turn, run_id = excluded.run_id, state = 'claimed',
     token = c.token + 1, version = c.version + 1, attempt_id = excluded.attempt_id, holder = excluded.holder,
     lease_ms = excluded.lease_ms, lease_until = excluded.lease_until, abandoned = 0, disputed = 0, by_verdict = 0,
-    cancel_requested = 0, fence_id = excluded.fence_id, fence_token = excluded.fence_token,
+    cancel_requested = 0,
     claimed_at = excluded.claimed_at, settled_at = null, result_format = null, result = null
   where c.version = :seen and c.fingerprint = excluded.fingerprint and c.attempt_id <> excluded.attempt_id
     and (c.state = 'released'

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { judgeClaim } from "../machine.ts";
 import type { ClaimRecord, ClaimResult } from "../store.ts";
 import type { StoreLaw } from "./harness.ts";
 import {
@@ -121,6 +122,27 @@ export const clockLaws: readonly StoreLaw[] = [
         const record = recordOf(await claim(other, rival(request)));
         assert.deepEqual(facts(record), facts(await look(store, request.id)));
         assert.deepEqual(listed.filter(({ id }) => id === request.id).map(facts), [facts(record)]);
+      }
+    },
+  },
+  {
+    number: 12,
+    name: "a refusal and its record are of one moment, also while the claim is settled and won again",
+    async check(harness) {
+      const { store, other, effect } = await scene(harness);
+      for (let round = 0; round < 25; round++) {
+        const request = effect(`order:${round}`);
+        const ref = await win(store, request);
+        const rivals = Array.from({ length: 4 }, () => rival(request));
+        const answers = await Promise.all([
+          ...rivals.map((each, index) => claim(index % 2 ? store : other, each)),
+          settle(store, ref, round % 2 ? "released" : "completed", receipt),
+        ]);
+        for (const [index, each] of rivals.entries()) {
+          const answer = answers[index];
+          assert.ok(typeof answer === "object" && (answer.answer === "taken" || answer.answer === "free"));
+          assert.equal(judgeClaim(answer.record, each), answer.answer);
+        }
       }
     },
   },

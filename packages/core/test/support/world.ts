@@ -1,9 +1,9 @@
 import { AsyncResource } from "node:async_hooks";
 import type { TwiceproofError } from "../../src/errors.ts";
 import type { TwiceproofEvent } from "../../src/events.ts";
-import { claimId } from "../../src/id.ts";
+import { type ClaimSpace, claimId } from "../../src/id.ts";
 import { memoryStore } from "../../src/memory-store.ts";
-import type { ClaimKind, ClaimRecord, HistoryEntry } from "../../src/store.ts";
+import type { ClaimRecord, HistoryEntry } from "../../src/store.ts";
 import { createTwiceproof, type Twiceproof, type TwiceproofOptions } from "../../src/twiceproof.ts";
 import { type FaultyStore, faultyStore } from "./faults.ts";
 import { rejection } from "./waiting.ts";
@@ -17,7 +17,7 @@ export interface World extends FaultyStore {
   elsewhere<T>(run: () => T): T;
   /** Puts the store's clock forward: leases lapse, and no timer of this process notices. */
   advance(ms: number): void;
-  record(key: string, kind?: ClaimKind): Promise<ClaimRecord>;
+  record(key: string, kind?: ClaimSpace): Promise<ClaimRecord>;
   history(key: string): Promise<readonly HistoryEntry[]>;
   /** How often a body was started, by this worker. */
   executions(): number;
@@ -36,7 +36,7 @@ export function world(options: Partial<TwiceproofOptions> = {}): World {
     onEvent: (event) => events.push(event),
     ...options,
   });
-  const idOf = (key: string, kind: ClaimKind): string => claimId(options.namespace ?? "default", kind, key);
+  const idOf = (key: string, kind: ClaimSpace): string => claimId(options.namespace ?? "default", kind, key);
   return {
     ...faulty,
     tp,
