@@ -6,7 +6,7 @@ import type { ClaimKind } from "./store.ts";
 export interface Frame {
   readonly id: string;
   readonly kind: ClaimKind;
-  readonly outer: Frame | undefined;
+  outer: Frame | undefined;
   /** Calls made inside this body. While there is one, this claim is never released (promise 19). */
   readonly nested: Set<Nesting>;
   /** What was started inside may outlive the body, and then waits for nothing of it. */
@@ -18,17 +18,31 @@ export interface Nesting {
   claimed: boolean;
 }
 
-const current = new AsyncLocalStorage<Frame>();
+/** On `globalThis`, because bundles come twice: a body of one copy may call the other. The number goes up when the shape changes. */
+const key = Symbol.for("twiceproof.chain/1");
+const globals = globalThis as { [key]?: AsyncLocalStorage<Frame> };
+globals[key] ??= new AsyncLocalStorage<Frame>();
+const current = globals[key];
 
 /** The bodies around this call that are not over, from the inside out. */
 export function frames(): Frame[] {
   const all: Frame[] = [];
-  for (let frame = current.getStore(); frame !== undefined; frame = frame.outer) if (!frame.over) all.push(frame);
+  for (let frame = living(current.getStore()); frame !== undefined; frame = living(frame.outer)) {
+    // Cut out what is over: a body that always starts its successor would keep all its predecessors.
+    frame.outer = living(frame.outer);
+    all.push(frame);
+  }
   return all;
 }
 
+function living(frame: Frame | undefined): Frame | undefined {
+  let next = frame;
+  while (next?.over) next = next.outer;
+  return next;
+}
+
 export async function inFrame<T>(id: string, kind: ClaimKind, run: (frame: Frame) => Promise<T>): Promise<T> {
-  const frame: Frame = { id, kind, outer: current.getStore(), nested: new Set(), over: false };
+  const frame: Frame = { id, kind, outer: frames()[0], nested: new Set(), over: false };
   try {
     return await current.run(frame, () => run(frame));
   } finally {

@@ -75,6 +75,7 @@ export function settle(
 ): Promise<Settled> {
   return reach((caller) => kernel.settle({ ...ref, ...outcome }, caller), {
     withinMs: 3 * kernel.storeTimeoutMs,
+    patient: true,
     ...options,
   });
 }

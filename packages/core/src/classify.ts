@@ -5,14 +5,19 @@ export { oneRequest } from "./one-request.ts";
 const notExecutedBrand = Symbol.for("twiceproof.not-executed");
 const refusedBrand = Symbol.for("twiceproof.refused");
 
+/** It is recorded, and goes into messages: text, whatever plain JavaScript passes. */
+function reason(why: unknown): string {
+  return typeof why === "string" ? why.slice(0, 2_000).toWellFormed() : "no reason was given";
+}
+
 /** To be thrown by an effect's own body: it provably did not happen, and may be tried again. */
 export class NotExecuted extends Error {
   override readonly name = "NotExecuted";
   readonly why: string;
 
   constructor(why: string) {
-    super(why);
-    this.why = why;
+    super(reason(why));
+    this.why = reason(why);
     Object.defineProperty(this, notExecutedBrand, { value: true });
   }
 }
@@ -24,8 +29,8 @@ export class Refused extends Error {
   readonly why: string;
 
   constructor(why: string) {
-    super(why);
-    this.why = why;
+    super(reason(why));
+    this.why = reason(why);
     Object.defineProperty(this, refusedBrand, { value: true });
   }
 }
@@ -107,7 +112,12 @@ export function answerOf(x: unknown): Answer | undefined {
 
 /** Returned by a body where it was meant to be thrown: nobody has either for a result. */
 export function isVerdictError(value: unknown): value is NotExecuted | Refused {
-  return typeof value === "object" && value !== null && (isNotExecutedError(value) || isRefusedError(value));
+  try {
+    return typeof value === "object" && value !== null && (isNotExecutedError(value) || isRefusedError(value));
+  } catch {
+    // A proxy whose traps throw is a result like another.
+    return false;
+  }
 }
 
 /** What an error that left an effect's body says about the effect. */
@@ -120,7 +130,11 @@ export type Classification =
 export type Classify = (error: unknown) => Classification["state"] | undefined;
 
 const inDoubt: Classification = Object.freeze({ state: "in-doubt" });
-const spent = new WeakSet<object>();
+/** On `globalThis`, because bundles come twice. */
+const spentKey = Symbol.for("twiceproof.spent/1");
+const globals = globalThis as { [spentKey]?: WeakSet<object> };
+globals[spentKey] ??= new WeakSet();
+const spent = globals[spentKey];
 
 /** An effect that ended with this error calls it: from here on the error proves nothing about any other effect (promise 19). */
 export function spend(error: unknown): void {

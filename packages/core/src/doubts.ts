@@ -1,3 +1,4 @@
+import { read } from "./claim.ts";
 import { answerOf, type Verdict } from "./classify.ts";
 import { TwiceproofError } from "./errors.ts";
 import { randomId, shortRef } from "./id.ts";
@@ -18,7 +19,7 @@ export interface Doubt extends DoubtRef {
   readonly runId: string | null;
   readonly holder: string;
   readonly claimedAt: Date;
-  /** A late result contradicts an earlier verdict: see the history. */
+  /** A late result contradicts what was decided or done before: see the history. */
   readonly disputed: boolean;
 }
 
@@ -89,9 +90,16 @@ export function createDoubts(kernel: Kernel): Doubts {
     if (evidence !== null) checkNote("evidence", evidence);
     if (typeof decisionId !== "string" || !/^[0-9a-f]{32}$/.test(decisionId))
       throw new TwiceproofError("INVALID_ARGUMENT", "`decisionId` must be 32 lower-case hex digits.");
+    if ((await own(doubt.id)) === null) return "stale";
     const decision = { decisionId, who, why, evidence };
     const resolved = await reach(() => store.resolve(doubt, verdict, decision), within);
     return resolved === "done" ? "applied" : resolved === "refused" ? "stale" : resolved;
+  }
+
+  /** Another namespace's claims are none of ours, also for those who know an id. */
+  async function own(id: string): Promise<ClaimRecord | null> {
+    const record = await read(kernel, id);
+    return record?.namespace === namespace ? record : null;
   }
 
   async function find(ref: string): Promise<Doubt | null> {
@@ -120,7 +128,7 @@ export function createDoubts(kernel: Kernel): Doubts {
       if (!/^[0-9a-f]{8,64}$/.test(String(idOrRef)))
         throw new TwiceproofError("INVALID_ARGUMENT", "Give a doubt's id, or the `ref` of an error.");
       if (idOrRef.length < 64) return await find(idOrRef);
-      const [record] = await reach(() => store.get([idOrRef]), within);
+      const record = await own(idOrRef);
       return record?.state === "in-doubt" ? toDoubt(record) : null;
     },
     async resolve(doubt, verdict, by) {
@@ -141,6 +149,7 @@ export function createDoubts(kernel: Kernel): Doubts {
     reopen: (failed, by) => decide(failed, { state: "reopened" }, by),
     async history(id) {
       checkId(id);
+      if ((await own(id)) === null) return [];
       const entries = await reach(() => store.history(id), within);
       return await Promise.all(
         entries.map(async ({ at, payload, attemptId: _, ...entry }) => ({
@@ -159,7 +168,8 @@ function isRef(doubt: unknown): doubt is DoubtRef {
 }
 
 function toDoubt(record: ClaimRecord): Doubt {
-  const { id, token, version, name, key, scope, turn, runId, holder, disputed } = record;
+  const { id, token, version, name, key, scope, turn, runId, holder } = record;
+  const disputed = record.disputed || record.cancelRequested;
   const claimedAt = new Date(record.claimedAt);
   return { id, token, version, ref: shortRef(id), name, key, scope, turn, runId, holder, claimedAt, disputed };
 }

@@ -1,6 +1,7 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { Answer, Classify } from "./classify.ts";
 import { TwiceproofError } from "./errors.ts";
+import { safePart } from "./plain.ts";
 import { checkDuration, checkLeaseMs, checkName, checkOptions, checkWaitMs } from "./validate.ts";
 
 /** What the body of an effect gets. */
@@ -123,7 +124,7 @@ export async function parseInput<Raw, Input>(effect: Effect<Raw, Input, unknown>
   const outcome = await effect.input["~standard"].validate(raw);
   if (outcome.issues === undefined) return outcome.value;
   const fields = outcome.issues.map(({ path = [] }) =>
-    ["input", ...path.map((part) => String(typeof part === "object" ? part.key : part))].join("."),
+    ["input", ...path.map((part) => safePart(typeof part === "object" ? part.key : part))].join("."),
   );
   throw new TwiceproofError(
     "INVALID_INPUT",

@@ -40,6 +40,7 @@ export type ErrorCode =
 export type StoreSetupCode =
   | "STORE_NOT_A_DATABASE"
   | "STORE_PATH_MISSING"
+  | "STORE_FILE_REPLACED"
   | "STORE_SCHEMA_MISSING"
   | "STORE_SCHEMA_NEWER"
   | "STORE_READ_ONLY"
@@ -110,9 +111,13 @@ export function findTwiceproofError(error: unknown, ...codes: readonly ErrorCode
   for (const next of queue) {
     if (typeof next !== "object" || next === null || seen.has(next)) continue;
     seen.add(next);
-    if (isTwiceproofError(next) && (codes.length === 0 || codes.includes(next.code))) return next;
-    if ("cause" in next) queue.push(next.cause);
-    if ("errors" in next && Array.isArray(next.errors)) queue.push(...next.errors);
+    try {
+      if (isTwiceproofError(next) && (codes.length === 0 || codes.includes(next.code))) return next;
+      if ("cause" in next) queue.push(next.cause);
+      if ("errors" in next && Array.isArray(next.errors)) for (const member of next.errors) queue.push(member);
+    } catch {
+      // It stands in catch blocks: an error whose properties throw is none of ours.
+    }
   }
   return undefined;
 }

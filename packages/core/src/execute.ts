@@ -50,6 +50,8 @@ export async function execute<Result>(
       throw links.signal.aborted ? links.signal.reason : closed();
     }
     kernel.emit(event(call, "executing", ref.token));
+    // An observer that blocks takes from the lease.
+    if (!(await ready(hold, call.leaseMs, kernel.storeTimeoutMs))) return { type: "not-started" };
     return await inFrame(call.id, "effect", async (frame) => {
       let value: Result;
       try {
@@ -178,6 +180,10 @@ async function settleWhy(
 
 /** For the history, which operators read; capped, because some errors carry a whole response. */
 function describe(error: unknown): string {
-  const text = error instanceof Error ? `${error.name}: ${error.message}` : `threw a ${typeof error}`;
-  return text.slice(0, 300).toWellFormed().replaceAll("\0", "");
+  try {
+    const text = error instanceof Error ? `${error.name}: ${error.message}` : `threw a ${typeof error}`;
+    return text.slice(0, 300).toWellFormed().replaceAll("\0", "");
+  } catch {
+    return "threw an error that cannot be read";
+  }
 }

@@ -1,6 +1,5 @@
 import type { EffectRules } from "./effect.ts";
 import { TwiceproofError } from "./errors.ts";
-import { fingerprint } from "./fingerprint.ts";
 import { claimId, digest } from "./id.ts";
 import { checkKey, checkScope } from "./validate.ts";
 
@@ -21,24 +20,26 @@ export interface Identity {
 }
 
 /**
+ * `print`: the fingerprint, taken before anything was awaited: what the caller does to its input later is not the call.
+ *
  * @throws TwiceproofError `IDENTITY_MISSING`, `INVALID_ARGUMENT`
- * @throws TypeError naming the path of what has no canonical form
  */
 export function identify<Input>(
   namespace: string,
   name: string,
   rules: Pick<EffectRules<Input>, "key" | "identity">,
-  raw: unknown,
+  print: string,
   input: Input,
   place: Place,
   givenKey: string | undefined,
 ): Identity {
-  const print = fingerprint(name, raw);
   const { scope, turn, callId } = place;
   if (scope !== undefined) checkScope("scope", scope);
   if (turn !== undefined) checkScope("turn", turn);
   const key = givenKey === undefined ? rules.key?.(input) : givenKey;
   if (key !== undefined) {
+    // An async `key` is refused; what becomes of its promise is of no interest.
+    if ((key as unknown) instanceof Promise) (key as unknown as Promise<unknown>).catch(() => undefined);
     checkKey(key);
     return { id: claimId(namespace, "effect", key), key, fingerprint: print };
   }

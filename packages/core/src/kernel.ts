@@ -51,11 +51,8 @@ export function createKernel({ onEvent, ...options }: KernelOptions): Kernel {
     heartbeat: createHeartbeat((renewals) => store.renew(renewals)),
     claimEffect: lane((requests) => store.claim(requests)),
     claimLock: lane((requests) => store.claim(requests)),
-    settle: lane(
-      (settlements) => store.settle(settlements),
-      ({ payload }) => payload?.text.length ?? 0,
-    ),
-    get: lane((items) => store.get(items.map(({ id }) => id))),
+    settle: lane((settlements) => store.settle(settlements), { weigh: ({ payload }) => payload?.text.length ?? 0 }),
+    get: lane((items) => store.get(items.map(({ id }) => id)), { shared: true }),
     emit(event) {
       // A broken observer must not change what happens to an effect, nor, being async, end the process.
       (async () => onEvent?.(event))().catch(() => undefined);

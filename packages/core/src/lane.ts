@@ -6,11 +6,15 @@ const slowMs = 100;
 const maxItems = 500;
 const maxWeight = 1_048_576;
 
-/** Set by a caller that no longer waits: what is not under way yet is not sent. */
+/** What a caller and its lane tell each other. */
 export interface Caller {
+  /** The caller no longer waits: what is not under way yet is not sent. */
   gaveUp: boolean;
   /** Its batch did not answer, and may hang on a neighbour's blocked row: it goes by itself (promise 16). */
   readonly alone?: boolean;
+  /** Set while the item waits for its turn; `onSent` is called when it leaves. Until then the store is not silent. */
+  queued?: boolean;
+  readonly onSent?: () => void;
 }
 
 interface Entry<Item, Answer> {
@@ -22,6 +26,13 @@ interface Entry<Item, Answer> {
 
 export type Lane<Item, Answer> = (item: Item, caller?: Caller) => Promise<Answer>;
 
+export interface LaneOptions<Item> {
+  /** What counts towards the weight of a list. */
+  readonly weigh?: (item: Item) => number;
+  /** Equal ids are one question: all who wait with it get its answer. */
+  readonly shared?: boolean;
+}
+
 /**
  * Group commit. What arrives during one turn of the event loop, or while a batch is under way, goes as one list: no timer
  * gathers, and one item alone leaves as soon as the turn is over. An id is in a list at most once. When a list fails,
@@ -29,15 +40,16 @@ export type Lane<Item, Answer> = (item: Item, caller?: Caller) => Promise<Answer
  */
 export function lane<Item extends { readonly id: string }, Answer>(
   send: (items: readonly Item[]) => Promise<readonly Answer[]>,
-  weigh: (item: Item) => number = () => 0,
+  { weigh = () => 0, shared = false }: LaneOptions<Item> = {},
 ): Lane<Item, Answer> {
-  let waiting: Entry<Item, Answer>[] = [];
+  /** By id, so that a thousand callers of one key cost no more than a thousand of as many keys. */
+  const waiting = new Map<string, Entry<Item, Answer>[]>();
   let scheduled = false;
   let current: { readonly elapsed: Stopwatch } | undefined;
   let cancelSlow: (() => void) | undefined;
 
   function schedule(): void {
-    if (waiting.length === 0 || scheduled) return;
+    if (waiting.size === 0 || scheduled) return;
     if (current !== undefined) {
       cancelSlow ??= timer(slowMs - current.elapsed(), overtake);
       return;
@@ -70,46 +82,58 @@ export function lane<Item extends { readonly id: string }, Answer>(
     schedule();
   }
 
-  function take(): Entry<Item, Answer>[] {
-    const batch = new Map<string, Entry<Item, Answer>>();
-    const later: Entry<Item, Answer>[] = [];
+  /** Each member is one question; more than one entry in it share the answer. */
+  function take(): Entry<Item, Answer>[][] {
+    const batch: Entry<Item, Answer>[][] = [];
+    const again: (readonly [string, Entry<Item, Answer>[]])[] = [];
     let weight = 0;
-    for (const entry of waiting) {
-      if (entry.caller.gaveUp) {
-        entry.reject(new Error("given up before it was sent"));
-        continue;
-      }
-      const full = batch.size > 0 && (batch.size >= maxItems || weight + weigh(entry.item) > maxWeight);
-      if (full || batch.has(entry.item.id)) later.push(entry);
-      else {
-        batch.set(entry.item.id, entry);
-        weight += weigh(entry.item);
-      }
+    for (const [id, queue] of waiting) {
+      const [first] = queue;
+      if (first === undefined || batch.length >= maxItems) break;
+      weight += weigh(first.item);
+      if (batch.length > 0 && weight > maxWeight) break;
+      waiting.delete(id);
+      const asked = shared ? queue : [first];
+      const willing = asked.filter(({ caller }) => !caller.gaveUp);
+      for (const entry of asked) if (entry.caller.gaveUp) entry.reject(new Error("given up before it was sent"));
+      if (willing.length > 0) batch.push(willing);
+      if (asked.length < queue.length) again.push([id, queue.slice(1)]);
     }
-    waiting = later;
-    return [...batch.values()];
+    for (const [id, queue] of again) waiting.set(id, queue);
+    if (batch.length === 0 && again.length > 0) return take();
+    return batch;
   }
 
-  async function deliver(batch: readonly Entry<Item, Answer>[]): Promise<void> {
+  async function deliver(batch: readonly Entry<Item, Answer>[][]): Promise<void> {
     try {
-      const answers = await send(batch.map((entry) => entry.item));
+      for (const { caller } of batch.flat()) caller.onSent?.();
+      const answers = await send(batch.map(([entry]) => (entry as Entry<Item, Answer>).item));
       if (answers.length !== batch.length) throw new TypeError("the store answered another number of items than asked");
-      batch.forEach((entry, index) => void entry.resolve(answers[index] as Answer));
+      for (const [index, entries] of batch.entries())
+        for (const { resolve } of entries) resolve(answers[index] as Answer);
     } catch (error) {
       if (batch.length === 1 || (isFinal(error) && error.code !== "INVALID_ARGUMENT"))
-        for (const entry of batch) entry.reject(error);
-      else await Promise.all(batch.map((entry) => (entry.caller.gaveUp ? entry.reject(error) : deliver([entry]))));
+        for (const { reject } of batch.flat()) reject(error);
+      else await Promise.all(batch.map((entries) => retry(entries, error)));
     }
+  }
+
+  async function retry(entries: Entry<Item, Answer>[], error: unknown): Promise<void> {
+    if (entries.some(({ caller }) => !caller.gaveUp)) await deliver([entries]);
+    else for (const { reject } of entries) reject(error);
   }
 
   return (item, caller = { gaveUp: false }) =>
     new Promise((resolve, reject) => {
       const entry = { item, caller, resolve, reject };
       if (caller.alone) {
-        void deliver([entry]);
+        void deliver([[entry]]);
         return;
       }
-      waiting.push(entry);
+      caller.queued = true;
+      const queue = waiting.get(item.id);
+      if (queue === undefined) waiting.set(item.id, [entry]);
+      else queue.push(entry);
       schedule();
     });
 }

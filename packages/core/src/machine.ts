@@ -112,21 +112,31 @@ export function judgeSettlement(
   return { answer: record.state === state && state !== "completed" ? "already" : "lost", ...late };
 }
 
-/** An earlier attempt did it after all: a free key is shut, and a claim that is open is asked to stop. */
+/**
+ * An earlier attempt did it after all: a free key is shut, and a claim that is open is asked to stop. One that failed is
+ * marked, so that a reopening that was decided without this knowledge finds another version.
+ */
 function contradiction(record: ClaimRecord): Pick<Judged<Settled>, "change"> {
   if (record.state === "released") return { change: { to: "disputed" } };
-  return isOpen(record) ? { change: { to: "cancel-requested" } } : {};
+  return record.state === "completed" ? {} : { change: { to: "cancel-requested" } };
 }
+
+/** A decision as the history knows it. */
+export type Decided = Pick<HistoryEntry, "what" | "token" | "payload">;
 
 /** `decided`: what the history says that this decision id decided, null when it is not there. */
 export function judgeVerdict(
   record: ClaimRecord | null,
   doubt: DoubtRef,
   verdict: StoredVerdict,
-  decided: HistoryEvent | null,
+  decided: Decided | null,
 ): Judged<"done" | "already" | "refused"> {
   const event = verdictEvent(verdict);
-  if (decided !== null) return { answer: decided === event ? "already" : "refused" };
+  if (decided !== null) {
+    const payload = verdict.state === "reopened" ? null : verdict.payload;
+    const same = decided.what === event && decided.token === doubt.token && samePayload(decided.payload, payload);
+    return { answer: same ? "already" : "refused" };
+  }
   const fits =
     record !== null &&
     record.kind === "effect" &&

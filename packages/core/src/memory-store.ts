@@ -144,7 +144,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     },
 
     async resolve(doubt: DoubtRef, verdict: StoredVerdict, by: Decision): Promise<Resolved> {
-      const decided = past(doubt.id).find((entry) => entry.decisionId === by.decisionId)?.what ?? null;
+      const decided = past(doubt.id).find((entry) => entry.decisionId === by.decisionId) ?? null;
       const { answer, change, history } = judgeVerdict(read(doubt.id), doubt, verdict, decided);
       apply(doubt.id, change);
       if (history !== undefined) note(doubt.id, { ...decisionEntry(verdict, by), token: doubt.token, attemptId: null });

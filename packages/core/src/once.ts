@@ -1,10 +1,13 @@
+import { types } from "node:util";
 import type { Call } from "./call.ts";
+import { type Nesting, nest } from "./chain.ts";
 import { spend } from "./classify.ts";
 import { checkRules, type Effect, type EffectContext, type EffectRules, parseInput, ruleNames } from "./effect.ts";
 import { TwiceproofError } from "./errors.ts";
+import { fingerprint } from "./fingerprint.ts";
 import { idempotencyKey, randomId } from "./id.ts";
 import { type Identity, identify, type Place } from "./identity.ts";
-import { type Kernel, refuseWhenClosing } from "./kernel.ts";
+import { type Kernel, refuseWhenClosing, underWay } from "./kernel.ts";
 import { perform } from "./perform.ts";
 import { runLost } from "./problems.ts";
 import type { ClaimRef } from "./store.ts";
@@ -84,47 +87,72 @@ export function createOnce(kernel: Kernel, run?: RunPlace): Once {
     second: unknown,
     third: OnceOptions & CallOptions = {},
   ): Promise<unknown> {
+    try {
+      return await underWay(kernel, () => nest((nesting) => checked(nesting, what, second, third)));
+    } catch (error) {
+      // Whatever leaves here is about this call. Inside of another effect it proves nothing about that one (promise 19).
+      spend(error);
+      throw error;
+    }
+  }
+
+  async function checked(
+    nesting: Nesting,
+    what: string | Effect<unknown, unknown, unknown>,
+    second: unknown,
+    options: OnceOptions & CallOptions,
+  ): Promise<unknown> {
     refuseWhenClosing(kernel);
     if (run?.ended.aborted) throw runLost(run.runId);
     return typeof what === "string"
-      ? await plain(what, second as (context: EffectContext) => unknown, third)
-      : await defined(what, second, third);
+      ? await plain(nesting, what, second as (context: EffectContext) => unknown, options)
+      : await defined(nesting, what, second, options);
   }
 
-  async function plain(key: string, body: (context: EffectContext) => unknown, options: OnceOptions): Promise<unknown> {
+  async function plain(
+    nesting: Nesting,
+    key: string,
+    body: (context: EffectContext) => unknown,
+    options: OnceOptions,
+  ): Promise<unknown> {
     if (typeof body !== "function") throw invalid("`once(key, body)` needs a function as its second argument");
+    refuseGenerator(body);
     checkOptions("once(key, body)", options, plainNames);
     const { name = nameOf(key), input } = options;
     checkName(name);
     checkRules(options);
     const place = placed(options);
-    const identity = identify(kernel.namespace, name, {}, input, input, place, key);
-    return await start(name, options, input, identity, place, options.signal, body);
+    const identity = identify(kernel.namespace, name, {}, fingerprint(name, input), input, place, key);
+    return await start(nesting, name, options, input, identity, place, options.signal, body);
   }
 
   async function defined(
+    nesting: Nesting,
     effect: Effect<unknown, unknown, unknown>,
     raw: unknown,
     options: CallOptions,
   ): Promise<unknown> {
     if (typeof effect?.run !== "function")
       throw invalid("`once` takes a key and a function, or an effect and its input");
+    refuseGenerator(effect.run);
     checkOptions("once(effect, input)", options, callNames);
     checkName(effect.name);
     checkRules(effect);
+    const print = effect.kind === "read" ? "" : fingerprint(effect.name, raw);
     const input = await parseInput(effect, raw);
     const place = placed(options);
     if (effect.kind === "read")
       return await readOnly((context) => effect.run(input, context), options.signal ?? run?.signal);
-    const identity = identify(kernel.namespace, effect.name, effect, raw, input, place, options.key);
+    const identity = identify(kernel.namespace, effect.name, effect, print, input, place, options.key);
     const rules = options.waitMs === undefined ? effect : { ...effect, waitMs: options.waitMs };
     checkRules(rules);
-    return await start(effect.name, rules, input, identity, place, options.signal, (context) =>
+    return await start(nesting, effect.name, rules, input, identity, place, options.signal, (context) =>
       effect.run(input, context),
     );
   }
 
   async function start(
+    nesting: Nesting,
     name: string,
     rules: EffectRules<never>,
     input: unknown,
@@ -153,7 +181,7 @@ export function createOnce(kernel: Kernel, run?: RunPlace): Once {
       runSignal: run?.signal,
       body,
     };
-    return await perform(kernel, call);
+    return await perform(kernel, call, nesting);
   }
 
   function placed({ scope = run?.scope, turn = run?.turn, callId }: Place): Place {
@@ -169,18 +197,17 @@ async function readOnly(
   body: (context: EffectContext) => unknown,
   signal = new AbortController().signal,
 ): Promise<unknown> {
-  try {
-    return await body({ idempotencyKey: idempotencyKey(randomId()), signal, id: "", token: 0 });
-  } catch (error) {
-    // Inside of an effect it proves nothing about that one (promise 19).
-    spend(error);
-    throw error;
-  }
+  return await body({ idempotencyKey: idempotencyKey(randomId()), signal, id: "", token: 0 });
 }
 
 /** The key itself may hold an address; a name goes into messages that models read. So only what looks like a name. */
 function nameOf(key: string): string {
   return (typeof key === "string" && /^([a-z][\w./-]{0,63}):/i.exec(key)?.[1]) || "effect";
+}
+
+/** It would be recorded as done before anything happened. */
+function refuseGenerator(body: unknown): void {
+  if (types.isGeneratorFunction(body)) throw invalid("The body of an effect must not be a generator function");
 }
 
 function invalid(rule: string): TwiceproofError {

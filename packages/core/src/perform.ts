@@ -1,10 +1,10 @@
 import { type Call, event } from "./call.ts";
-import { type Nesting, nest, refuseSelfWait } from "./chain.ts";
+import { type Nesting, refuseSelfWait } from "./chain.ts";
 import { claim, read } from "./claim.ts";
 import { jittered, pause, stopwatch } from "./clock.ts";
 import type { TwiceproofError } from "./errors.ts";
 import { execute } from "./execute.ts";
-import { type Kernel, refuseWhenClosing, underWay } from "./kernel.ts";
+import { type Kernel, refuseWhenClosing } from "./kernel.ts";
 import { inDoubt, keyReused, notExecutedError, refusal, runLost, running } from "./problems.ts";
 import { resolveDoubt } from "./reconcile.ts";
 import { replay } from "./replay.ts";
@@ -19,12 +19,8 @@ const lastPollMs = 1_000;
  * Claims, executes and records; or waits for whoever does, and gives back what was recorded. A body runs at most once
  * for each claim won, and a claim that nobody settled is never won again.
  */
-export async function perform<Result>(kernel: Kernel, call: Call<Result>): Promise<Result> {
+export async function perform<Result>(kernel: Kernel, call: Call<Result>, nesting: Nesting): Promise<Result> {
   refuseSelfWait(call.id, `The effect "${call.name}"`);
-  return await underWay(kernel, () => nest((nesting) => attempt(kernel, call, nesting)));
-}
-
-async function attempt<Result>(kernel: Kernel, call: Call<Result>, nesting: Nesting): Promise<Result> {
   const waited = stopwatch();
   for (;;) {
     refuseWhenClosing(kernel);

@@ -45,9 +45,15 @@ function slotOf(value: object): Builtin | undefined {
   return undefined;
 }
 
+/** A property may be called after an address or an account: messages repeat only what looks like a name. */
+export function safePart(key: PropertyKey): string {
+  return /^[A-Za-z_$][\w$ -]{0,63}$|^\d{1,9}$/.test(String(key)) ? String(key) : "…";
+}
+
 /** `path` and the property, as one would write it in JavaScript. */
 export function propertyPath(path: string, key: string): string {
-  return /^[A-Za-z_$][\w$]*$/.test(key) ? `${path}.${key}` : `${path}[${JSON.stringify(key)}]`;
+  const safe = safePart(key);
+  return /^[A-Za-z_$][\w$]*$/.test(safe) ? `${path}.${safe}` : `${path}[${safe === "…" ? safe : JSON.stringify(safe)}]`;
 }
 
 /** Paths of deep values would fill a page. */

@@ -1,4 +1,4 @@
-import { afterTurn, jittered, monotonicStopwatch, pause } from "./clock.ts";
+import { afterTurn, jittered, monotonicStopwatch, pause, type Stopwatch } from "./clock.ts";
 import { isFinal, isTwiceproofError, TwiceproofError } from "./errors.ts";
 import type { Caller } from "./lane.ts";
 
@@ -6,6 +6,8 @@ interface ReachOptions<T> {
   readonly withinMs: number;
   /** Does not keep the process alive. */
   readonly background?: boolean;
+  /** Set-up errors are asked about again as well: what is to be recorded happened already. */
+  readonly patient?: boolean;
   /** An answer that came after the question was given up; it must be taken care of, not lost. */
   readonly onLate?: (answer: T) => void;
 }
@@ -19,15 +21,21 @@ interface ReachOptions<T> {
  * @throws TwiceproofError `STORE_UNAVAILABLE`, or the store's own error about its set-up, which no repetition mends.
  */
 export async function reach<T>(ask: (caller: Caller) => Promise<T>, options: ReachOptions<T>): Promise<T> {
-  const { withinMs, background = false, onLate } = options;
-  const elapsed = monotonicStopwatch();
+  const { withinMs, background = false, patient = false, onLate } = options;
   const answers: T[] = [];
   const answered = Promise.withResolvers<void>();
+  let elapsed: Stopwatch | undefined;
   let over = false;
   let silent = false;
   let lastError: unknown;
-  for (let round = 0; round === 0 || elapsed() < withinMs; round++) {
-    const caller: Caller = { gaveUp: false, alone: silent };
+
+  function leftMs(): number {
+    return withinMs - (elapsed?.() ?? 0);
+  }
+
+  for (let round = 0; round === 0 || leftMs() > 0; round++) {
+    const sent = Promise.withResolvers<void>();
+    const caller: Caller = { gaveUp: false, alone: silent, onSent: sent.resolve };
     silent = true;
     const asked = ask(caller).then(
       (answer) => {
@@ -41,20 +49,22 @@ export async function reach<T>(ask: (caller: Caller) => Promise<T>, options: Rea
         lastError = error;
       },
     );
-    // In the background: what keeps a process alive while a store is asked is the store's own connection.
     const until = Promise.race([asked, answered.promise]);
-    await pause(Math.min(withinMs / 3, withinMs - elapsed()), { until, background: true });
+    // A question that has to queue behind others in this process says nothing about the store.
+    if (caller.queued) await Promise.race([until, sent.promise]);
+    elapsed ??= monotonicStopwatch();
+    // In the background: what keeps a process alive while a store is asked is the store's own connection.
+    await pause(Math.min(withinMs / 3, leftMs()), { until, background: true });
     // After a blocked event loop, timers come first: the answer may be waiting behind this one.
     if (answers.length === 0) await new Promise<void>(afterTurn);
     caller.gaveUp = true;
     if (answers.length > 0) return answers[0] as T;
-    if (isFinal(lastError)) {
+    if (isFinal(lastError) && (!patient || lastError.code === "STORE_CLOSED")) {
       over = true;
       throw lastError;
     }
-    const leftMs = withinMs - elapsed();
-    const restMs = Math.min(leftMs, jittered(Math.min(1_000, 25 * 2 ** round)));
-    if (leftMs > 0) await pause(restMs, { until: answered.promise, background });
+    const restMs = Math.min(leftMs(), jittered(Math.min(1_000, 25 * 2 ** round)));
+    if (restMs > 0) await pause(restMs, { until: answered.promise, background });
     if (answers.length > 0) return answers[0] as T;
   }
   over = true;

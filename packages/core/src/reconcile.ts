@@ -1,4 +1,5 @@
 import { type Call, event } from "./call.ts";
+import { inFrame } from "./chain.ts";
 import { read } from "./claim.ts";
 import { answerOf, type Verdict } from "./classify.ts";
 import { monotonicStopwatch, pause } from "./clock.ts";
@@ -34,7 +35,7 @@ export async function resolveDoubt(
     if (first.answer !== "not-done") return await apply(kernel, call, record, first);
     if (!first.authoritative) return { open: true };
     // "Not done" counts only for a doubt that stood unchanged for a while before the look-up (docs/protocol.md, "Reconcile").
-    const restMs = call.settleDelayMs - stood();
+    const restMs = standMs(call, record) - stood();
     if (restMs > leftMs()) return { open: true };
     await pause(restMs, { signal: call.signal });
     call.signal?.throwIfAborted();
@@ -49,6 +50,14 @@ export async function resolveDoubt(
   }
 }
 
+/**
+ * A holder that lives renews every third of its lease, and so changes the version: its doubt, which a clock that was set
+ * forward made, does not stand for half a lease. One that gave up renews nothing.
+ */
+function standMs({ settleDelayMs }: Call<unknown>, { abandoned, leaseMs }: ClaimRecord): number {
+  return abandoned || settleDelayMs === 0 ? settleDelayMs : Math.max(settleDelayMs, leaseMs / 2);
+}
+
 /** Undefined: the hook does not know, or does not answer while the caller can wait. */
 async function lookUp(
   kernel: Kernel,
@@ -61,7 +70,8 @@ async function lookUp(
   const giveUp = async (): Promise<void> => over.abort(closed());
   kernel.giveUps.add(giveUp);
   try {
-    const asked = (async () => ({
+    // In a frame: a hook that calls its own effect would wait for itself.
+    const asked = inFrame(call.id, "effect", async () => ({
       said: await call.reconcile?.({
         idempotencyKey: idempotencyKey(call.id),
         id: call.id,
@@ -69,7 +79,7 @@ async function lookUp(
         claimedAt: new Date(record.claimedAt),
         signal,
       }),
-    }))();
+    }));
     await pause(Math.max(leftMs(), 1_000), { until: asked, signal });
     const answered = await Promise.race([asked, Promise.resolve(undefined)]);
     if (answered === undefined) return undefined;

@@ -1,3 +1,4 @@
+import { frames } from "./chain.ts";
 import { monotonicStopwatch, pause } from "./clock.ts";
 import { createCodec } from "./codec.ts";
 import { createDoubts, type Doubts } from "./doubts.ts";
@@ -119,7 +120,10 @@ export function assemble(options: TwiceproofOptions, fixed: { readonly settleDel
     exclusive: async (key, body, lockOptions = {}) => await exclusive(kernel, key, body, lockOptions),
 
     async close({ graceMs = 25_000 } = {}) {
-      checkDuration("graceMs", graceMs);
+      // What a handler of SIGTERM has worked out, such as 12.5, must not keep it from closing.
+      checkDuration("graceMs", typeof graceMs === "number" ? Math.floor(graceMs) : graceMs);
+      if (frames().length > 0)
+        throw new TwiceproofError("WAITS_FOR_ITSELF", "`close` waits for what runs, and was called from inside of it.");
       kernel.closing = true;
       await quiet(kernel.calls, graceMs);
       await Promise.all([...kernel.giveUps].map((giveUp) => giveUp()));
@@ -131,7 +135,7 @@ export function assemble(options: TwiceproofOptions, fixed: { readonly settleDel
 
 async function quiet(calls: ReadonlySet<Promise<void>>, withinMs: number): Promise<void> {
   const waited = monotonicStopwatch();
-  while (calls.size > 0 && waited() < withinMs) await pause(withinMs - waited(), { until: Promise.race(calls) });
+  while (calls.size > 0 && waited() < withinMs) await pause(withinMs - waited(), { until: Promise.all(calls) });
 }
 
 function checkEffects(effects: readonly AnyEffect[]): void {

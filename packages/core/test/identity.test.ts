@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { defineEffect, type EffectRules } from "../src/effect.ts";
+import { fingerprint } from "../src/fingerprint.ts";
 import { identify, type Place } from "../src/identity.ts";
 import { notRun } from "./support/waiting.ts";
 import { problem, world } from "./support/world.ts";
@@ -17,7 +18,7 @@ function idOf(
   } = {},
 ): string {
   const { namespace = "default", name = "charge", input = { cents: 1 }, rules = {}, key } = change;
-  return identify(namespace, name, rules, input, input, change.place ?? place, key).id;
+  return identify(namespace, name, rules, fingerprint(name, input), input, change.place ?? place, key).id;
 }
 
 describe("an identity", () => {

@@ -137,7 +137,7 @@ export const mutants: readonly Mutant[] = [
   machine(
     4,
     "the new claim is not asked to stop",
-    `isOpen(record) ? { change: { to: "cancel-requested" } } : {}`,
+    `record.state === "completed" ? {} : { change: { to: "cancel-requested" } }`,
     "{}",
   ),
   machine(
@@ -167,7 +167,7 @@ export const mutants: readonly Mutant[] = [
   machine(
     4,
     "a settled claim is asked to stop",
-    `isOpen(record) ? { change: { to: "cancel-requested" } } : {}`,
+    `record.state === "completed" ? {} : { change: { to: "cancel-requested" } }`,
     `{ change: { to: "cancel-requested" } }`,
   ),
   machine(
@@ -243,14 +243,22 @@ export const mutants: readonly Mutant[] = [
   machine(
     13,
     "a repeated verdict is refused",
-    `return { answer: decided === event ? "already" : "refused" };`,
+    `return { answer: same ? "already" : "refused" };`,
     `return { answer: "refused" };`,
   ),
   machine(
     13,
     "a decision id stands for any verdict",
-    `return { answer: decided === event ? "already" : "refused" };`,
+    `return { answer: same ? "already" : "refused" };`,
     `return { answer: "already" };`,
+  ),
+  machine(13, "a decision id stands for any result", " && samePayload(decided.payload, payload);", ";"),
+  machine(13, "a decision id stands for any doubt of its key", " && decided.token === doubt.token", ""),
+  machine(
+    4,
+    "a contradiction leaves the version of a failed effect",
+    `record.state === "completed" ? {} : { change`,
+    `record.state === "completed" || record.state === "failed" ? {} : { change`,
   ),
   machine(13, "a decision id is not remembered", "if (decided !== null)", "if (false)"),
   machine(18, "a verdict does not compare the version", "record.version === doubt.version &&", ""),

@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { type Answer, done, doneWithoutResult, notDone, refused, unknown } from "../src/classify.ts";
 import { defineEffect, type EffectRules, type ReconcileContext } from "../src/effect.ts";
+import { fingerprint } from "../src/fingerprint.ts";
+import { requestOf } from "../src/laws/requests.ts";
 import { brokenConnection, never } from "./support/faults.ts";
-import { notRun, rejection, until } from "./support/waiting.ts";
+import { notRun, rejection } from "./support/waiting.ts";
 import { problem, type World, world } from "./support/world.ts";
 
 const proved = notDone({ authoritative: true });
@@ -10,9 +12,11 @@ const proved = notDone({ authoritative: true });
 /** An effect in doubt: its worker died while the body ran. */
 async function inDoubt(): Promise<World> {
   const made = world({ storeTimeoutMs: 2_000 });
-  void made.worker().once("k:1", () => never(), { leaseMs: 60_000 });
-  await until(async () => (await made.record("k:1").catch(() => null)) !== null);
-  made.advance(60_001);
+  // No worker, because one that lives would renew.
+  await made.store.claim([
+    requestOf("default", "effect", "k:1", { fingerprint: fingerprint("k", undefined), leaseMs: 1_000 }),
+  ]);
+  made.advance(1_001);
   return made;
 }
 
@@ -154,7 +158,7 @@ describe.concurrent("reconcile: not done, with authority", () => {
       if (++asked === 1) {
         const { id, attemptId, token } = await made.record("k:1");
         await made.store.renew([{ id, attemptId, token, leaseMs: 1_000 }]);
-        made.advance(60_001);
+        made.advance(1_001);
       }
       return asked < 3 ? proved : unknown();
     });

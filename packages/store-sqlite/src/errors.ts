@@ -88,6 +88,14 @@ export function closed(): TwiceproofError {
   );
 }
 
+export function fileReplaced(path: string): TwiceproofError {
+  return new TwiceproofError(
+    "STORE_FILE_REPLACED",
+    "The database file was replaced or removed while it was open: nothing was written.",
+    { help: `Restart this process, so that it opens ${path} again.` },
+  );
+}
+
 export function driverMissing(cause: unknown): TwiceproofError {
   return new TwiceproofError(
     "STORE_DRIVER_MISSING",

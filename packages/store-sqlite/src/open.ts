@@ -1,9 +1,9 @@
-import { realpathSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { TwiceproofError } from "@twiceproof/core/store";
 import { type Database, database, type SqliteHandle } from "./database.ts";
-import { driverMissing } from "./errors.ts";
+import { driverMissing, fileReplaced } from "./errors.ts";
 import { explainOpening, refuseNetworkPath } from "./path.ts";
 
 /** How long one attempt may block the event loop. The longer waiting is done between attempts. */
@@ -11,6 +11,13 @@ const busyTimeoutMs = 50;
 
 export interface Connection {
   readonly db: Database;
+  /**
+   * Before anything is written: a file that was replaced or removed is another database for everybody else, and a claim in
+   * the old one keeps nobody from doing the same.
+   *
+   * @throws TwiceproofError `STORE_FILE_REPLACED`
+   */
+  checkFile(): void;
   /** To be called once. Closes the handle if we opened it and nobody else uses it. */
   release(): void;
 }
@@ -21,7 +28,7 @@ interface OwnHandle extends SqliteHandle {
 
 interface Shared {
   users: number;
-  readonly handle: Promise<OwnHandle>;
+  readonly opened: Promise<{ readonly handle: OwnHandle; readonly file: string }>;
 }
 
 /**
@@ -32,22 +39,26 @@ const registryKey = Symbol.for("twiceproof.store-sqlite.handles/1");
 const globals = globalThis as { [registryKey]?: Map<string, Shared> };
 
 /** @throws TwiceproofError `INVALID_ARGUMENT` */
-export function checkSource(source: string | URL | SqliteHandle): void {
-  if (typeof source === "string" || source instanceof URL) pathOf(source);
-  else if (typeof source?.exec !== "function" || typeof source.prepare !== "function") throw unusable();
+export function checked(source: string | URL | SqliteHandle): string | SqliteHandle {
+  if (typeof source === "string" || source instanceof URL) {
+    const path = pathOf(source);
+    // Now, and not at the first call: a process may change its directory in between.
+    return path === ":memory:" ? path : resolve(path);
+  }
+  if (typeof source?.exec !== "function" || typeof source.prepare !== "function") throw unusable();
+  return source;
 }
 
-export async function connect(source: string | URL | SqliteHandle): Promise<Connection> {
-  if (typeof source !== "string" && !(source instanceof URL)) {
+export async function connect(source: string | SqliteHandle): Promise<Connection> {
+  if (typeof source !== "string") {
     const db = database(source);
     db.refuseInTransaction();
     db.exec("pragma synchronous = full");
-    return { db, release: () => undefined };
+    return { db, checkFile: () => undefined, release: () => undefined };
   }
-  const path = pathOf(source);
-  if (path !== ":memory:") return share(realPath(resolve(path)));
-  const handle = await openHandle(path);
-  return { db: database(handle), release: () => void handle.close() };
+  if (source !== ":memory:") return share(source);
+  const handle = await openHandle(source);
+  return { db: database(handle), checkFile: () => undefined, release: () => void handle.close() };
 }
 
 function pathOf(source: string | URL): string {
@@ -62,10 +73,11 @@ function unusable(): TwiceproofError {
   return new TwiceproofError("INVALID_ARGUMENT", "Give a path, a file: URL without a query, or an open handle.");
 }
 
-async function share(path: string): Promise<Connection> {
+async function share(given: string): Promise<Connection> {
+  const path = realPath(given);
   globals[registryKey] ??= new Map();
   const registry = globals[registryKey];
-  const shared = registry.get(path) ?? { users: 0, handle: openHandle(path) };
+  const shared = registry.get(path) ?? { users: 0, opened: openFile(path) };
   registry.set(path, shared);
   shared.users++;
 
@@ -77,9 +89,13 @@ async function share(path: string): Promise<Connection> {
   }
 
   try {
-    const handle = await shared.handle;
+    const { handle, file } = await shared.opened;
+    if (fileAt(path) !== file && registry.get(path) === shared) registry.delete(path);
     return {
       db: database(handle),
+      checkFile() {
+        if (fileAt(path) !== file) throw fileReplaced(path);
+      },
       release() {
         if (isLast()) handle.close();
       },
@@ -88,6 +104,17 @@ async function share(path: string): Promise<Connection> {
     isLast();
     throw error;
   }
+}
+
+async function openFile(path: string): Promise<{ readonly handle: OwnHandle; readonly file: string }> {
+  const handle = await openHandle(path);
+  return { handle, file: fileAt(path) };
+}
+
+/** Which file it is that has this name now. */
+function fileAt(path: string): string {
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return found === undefined ? "" : `${found.dev}:${found.ino}`;
 }
 
 async function openHandle(path: string): Promise<OwnHandle> {

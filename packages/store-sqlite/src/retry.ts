@@ -1,7 +1,7 @@
+import { setTimeout } from "node:timers";
 import { isBusy, storeError } from "./errors.ts";
 
-/** Captured when the module loads: fake timers that a user's test installs later must not stop a waiting claim. */
-const { setTimeout } = globalThis;
+/** Timers from `node:timers`, and the clock captured: fakes in a user's test must not stop a waiting claim. */
 const monotonic = performance.now.bind(performance);
 
 const withinMs = 10_000;
@@ -18,6 +18,8 @@ export interface Patience {
 /** Gives up ten seconds after it was asked, with `STORE_UNAVAILABLE` and the driver's error as its cause. */
 export function patience(): Patience {
   let last: Promise<unknown> = Promise.resolve();
+  /** What the one before had to say, if it gave up. */
+  let failure: unknown;
 
   async function attempt<T>(work: () => Promise<T>, asked: number): Promise<T> {
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(longestPauseMs, pauseMs * 2)) {
@@ -36,10 +38,19 @@ export function patience(): Patience {
     attempt: (work) => attempt(work, monotonic()),
     inTurn(work) {
       const asked = monotonic();
-      const mine = last.then(
-        () => attempt(work, asked),
-        () => attempt(work, asked),
-      );
+      const tryIt = async () => {
+        // Whoever has waited its time behind a locked database does not try once more: hundreds would block the event loop.
+        if (failure !== undefined && monotonic() - asked > withinMs) throw failure;
+        try {
+          const done = await attempt(work, asked);
+          failure = undefined;
+          return done;
+        } catch (error) {
+          failure = error;
+          throw error;
+        }
+      };
+      const mine = last.then(tryIt, tryIt);
       last = mine;
       return mine;
     },

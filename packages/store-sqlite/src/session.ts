@@ -1,7 +1,7 @@
 import { type Database, immediately, type SqliteHandle } from "./database.ts";
 import { closed } from "./errors.ts";
 import { migrate } from "./migrate.ts";
-import { type Connection, checkSource, connect } from "./open.ts";
+import { type Connection, checked, connect } from "./open.ts";
 import { patience } from "./retry.ts";
 
 export interface Session {
@@ -14,13 +14,13 @@ export interface Session {
 
 /** Opens and migrates with the first call, and again with the next one when that failed. */
 export function session(source: string | URL | SqliteHandle): Session {
-  checkSource(source);
+  const given = checked(source);
   const patient = patience();
   let opening: Promise<Connection> | undefined;
   let isClosed = false;
 
   async function open(): Promise<Connection> {
-    const connection = await connect(source);
+    const connection = await connect(given);
     try {
       migrate(connection.db);
       return connection;
@@ -30,21 +30,22 @@ export function session(source: string | URL | SqliteHandle): Session {
     }
   }
 
-  async function use<T>(work: (db: Database) => T): Promise<T> {
+  async function use<T>(work: (db: Database) => T, writes = false): Promise<T> {
     if (isClosed) throw closed();
     opening ??= open().catch((error: unknown) => {
       opening = undefined;
       throw error;
     });
-    const { db } = await opening;
+    const { db, checkFile } = await opening;
     if (isClosed) throw closed();
+    if (writes) checkFile();
     db.refuseInTransaction();
     return work(db);
   }
 
   return {
     read: (work) => patient.attempt(() => use(work)),
-    write: (work) => patient.inTurn(() => use((db) => immediately(db, () => work(db)))),
+    write: (work) => patient.inTurn(() => use((db) => immediately(db, () => work(db)), true)),
     async close() {
       if (isClosed) return;
       isClosed = true;

@@ -88,9 +88,6 @@ export const addHistory: string = `
   insert into twiceproof_history (claim_id, at, token, attempt_id, what, who, why, evidence, decision_id, result_format, result)
   values (unhex(:claimId), ${now}, :token, unhex(:attemptId), :what, :who, :why, :evidence, unhex(:decisionId), :format, :text)`;
 
-export const findDecision: string = `
-  select what from twiceproof_history where claim_id = unhex(:id) and decision_id = unhex(:decisionId)`;
-
 export const get: string = `
   select ${record} from twiceproof_claims where id in (select unhex(value) from json_each(:ids))`;
 

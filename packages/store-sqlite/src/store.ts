@@ -1,4 +1,4 @@
-import type { HistoryEvent, ListQuery, Page, Store } from "@twiceproof/core/store";
+import type { ListQuery, Page, Store } from "@twiceproof/core/store";
 import { decisionEntry, judgeVerdict, TwiceproofError } from "@twiceproof/core/store";
 import { answerFrom, apply, find, findOne, note, settle, tryClaim } from "./claims.ts";
 import type { Database, SqliteHandle } from "./database.ts";
@@ -50,8 +50,8 @@ export function sqliteStore(source: string | URL | SqliteHandle): Store {
     resolve: (doubt, verdict, by) =>
       write((db) => {
         const { id, token } = doubt;
-        const [decided] = db.all(sql.findDecision, { id, decisionId: by.decisionId });
-        const before = (decided?.what as HistoryEvent | undefined) ?? null;
+        const said = db.all(sql.history, { id }).map(toEntry);
+        const before = said.find(({ decisionId }) => decisionId === by.decisionId) ?? null;
         const { answer, change, history } = judgeVerdict(findOne(db, id), doubt, verdict, before);
         apply(db, id, change);
         if (history !== undefined) note(db, id, { ...decisionEntry(verdict, by), token, attemptId: null });

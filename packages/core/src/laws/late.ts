@@ -141,6 +141,23 @@ export const lateLaws: readonly StoreLaw[] = [
   },
   {
     number: 4,
+    name: "a late completed after a later claim failed makes a reopening that did not know of it stale",
+    async check(harness) {
+      const { store, other, effect } = await scene(harness);
+      const request = effect();
+      const old = await decided(harness, store, request, "released");
+      await settle(other, await winAgain(other, request), "failed", reason);
+      const failed = await look(other, old.id);
+      assert.equal(await settle(store, old, "completed", receipt), "disputed");
+      assert.equal(await resolve(other, failed, "reopened"), "refused");
+      const now = await look(other, old.id);
+      assert.deepEqual([now.state, now.cancelRequested, now.payload], ["failed", true, reason]);
+      assert.equal(await resolve(other, now, "reopened"), "done");
+      assert.equal(await renew(other, await winAgain(other, request)), "held");
+    },
+  },
+  {
+    number: 4,
     name: "an equal late settlement confirms the verdict and changes nothing",
     async check(harness) {
       const { store, other, effect } = await scene(harness);

@@ -99,6 +99,26 @@ export const repeatedWordLaws: readonly StoreLaw[] = [
   },
   {
     number: 13,
+    name: "a decision id that comes back with another result, or for the key's next doubt, is refused",
+    async check(harness) {
+      const { store, other, effect } = await scene(harness);
+      const first = await lapse(harness, store, effect("order:1"));
+      const [doubt, by] = [await look(other, first.id), decision()];
+      assert.equal(await resolve(other, doubt, "completed", receipt, by), "done");
+      assert.equal(await resolve(other, doubt, "completed", reason, by), "refused");
+      const request = effect("order:2");
+      const second = await lapse(harness, store, request);
+      const [released, again] = [await look(other, second.id), decision()];
+      assert.equal(await resolve(other, released, "released", null, again), "done");
+      await winAgain(other, request);
+      await harness.expireLeases();
+      const next = await look(store, second.id);
+      assert.equal(await resolve(other, next, "released", null, again), "refused");
+      assert.equal((await look(store, second.id)).state, "in-doubt");
+    },
+  },
+  {
+    number: 13,
     name: "a verdict that arrives twice at once is done once",
     async check(harness) {
       const { store, other, effect } = await scene(harness);

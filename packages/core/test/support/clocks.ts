@@ -1,3 +1,4 @@
+import * as timers from "node:timers";
 import { vi } from "vitest";
 
 /**
@@ -16,13 +17,13 @@ export async function loadedWith<Module>(
   vi.resetModules();
   if (replaced.wall) vi.spyOn(Date, "now").mockImplementation(replaced.wall);
   if (replaced.monotonic) vi.spyOn(performance, "now").mockImplementation(replaced.monotonic);
-  if (replaced.setTimeout) vi.stubGlobal("setTimeout", replaced.setTimeout);
-  if (replaced.clearTimeout) vi.stubGlobal("clearTimeout", replaced.clearTimeout);
+  const { setTimeout = timers.setTimeout, clearTimeout = timers.clearTimeout } = replaced;
+  vi.doMock("node:timers", () => ({ ...timers, setTimeout, clearTimeout }));
   try {
     return await load();
   } finally {
     vi.restoreAllMocks();
-    vi.unstubAllGlobals();
+    vi.doUnmock("node:timers");
   }
 }
 
