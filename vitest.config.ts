@@ -1,6 +1,13 @@
 import { existsSync, readdirSync } from "node:fs";
+import { resolve } from "node:path";
 import { defaultServerConditions } from "vite";
 import { defineConfig } from "vitest/config";
+
+/** A project whose tests ask for database servers says which in this file. */
+const servers = (folder: string) => {
+  const file = resolve(folder, "support/servers.ts");
+  return existsSync(file) ? [file] : [];
+};
 
 const packages = readdirSync("packages").filter((name) => existsSync(`packages/${name}/test`));
 
@@ -11,9 +18,32 @@ export default defineConfig({
     projects: [
       ...packages.map((name) => ({
         extends: true as const,
-        test: { name, root: `packages/${name}`, include: ["test/**/*.test.ts"] },
+        test: {
+          name,
+          root: `packages/${name}`,
+          include: ["test/**/*.test.ts"],
+          globalSetup: servers(`packages/${name}/test`),
+        },
       })),
-      { extends: true as const, test: { name: "tests", root: "tests", include: ["**/*.test.ts"] } },
+      {
+        extends: true as const,
+        test: {
+          name: "tests",
+          root: "tests",
+          include: ["**/*.test.ts"],
+          exclude: ["servers/**", "**/node_modules/**"],
+          globalSetup: servers("tests"),
+        },
+      },
+      {
+        extends: true as const,
+        test: {
+          name: "servers",
+          root: "tests/servers",
+          include: ["test/**/*.test.ts"],
+          globalSetup: servers("tests/servers/test"),
+        },
+      },
     ],
   },
 });

@@ -1,4 +1,4 @@
-// Runs a task of this repository on a fresh clone: node scripts/bootstrap.mjs demo | test
+// Runs a task of this repository on a fresh clone: node scripts/bootstrap.mjs demo | test | bench <what>
 // or any command with the same Node and pnpm:      node scripts/bootstrap.mjs exec <command> [args]
 // Plain ESM for Node >= 18 with nothing installed. What is missing comes from the npm registry, as npm is
 // configured, into .toolchain/. The per-platform packages hold the binaries themselves: no install script has to run.
@@ -12,6 +12,7 @@ const NODE_FLOOR = [22, 18];
 const NODE_VERSION = "24.22.3";
 const PNPM_VERSION = "12.21.0";
 const TASKS = {
+  bench: ["pnpm", "--silent", "--dir", "bench", "run", "start"],
   demo: ["pnpm", "--silent", "--dir", "examples/long-tool-call", "run", "start"],
   test: ["node", "scripts/test.mjs"],
 };
@@ -106,9 +107,11 @@ async function pnpmDirectory() {
   return dirname(await fetchPackage(name, PNPM_VERSION, `pnpm${exe}`, unavailable));
 }
 
-async function main([task, ...rest]) {
-  const command = task === "exec" ? rest : TASKS[task];
-  if (!command?.length) throw new Stop("Say what to run: node scripts/bootstrap.mjs demo | test | exec <command>.");
+async function main([task = "", ...rest]) {
+  const known = Object.hasOwn(TASKS, task);
+  const command = known ? [...TASKS[task], ...rest] : rest;
+  if (!known && (task !== "exec" || rest.length === 0))
+    throw new Stop("Say what to run: node scripts/bootstrap.mjs demo | test | bench <what> | exec <command>.");
 
   const directories = [await nodeDirectory(), await pnpmDirectory(), join(root, "node_modules", ".bin")];
   // Windows spells it Path, and a copy of process.env keeps the spelling.

@@ -7,7 +7,10 @@ import { join } from "node:path";
 const temporary = mkdtempSync(join(tmpdir(), "twiceproof-test-"));
 const report = join(temporary, "vitest.json");
 const tests = { passed: 0, failed: 0, skipped: 0 };
+/** Why MySQL's tests were skipped. Nothing else may be. */
+let mysqlSkipped;
 const steps = [];
+const laws = new Map();
 
 function step(name, command) {
   console.log(`\n=== ${name}: ${command}`);
@@ -25,7 +28,23 @@ function countVitest() {
   for (const file of result.testResults) {
     const failed = file.assertionResults.filter((test) => test.status === "failed").length;
     tests.failed += file.status === "failed" ? Math.max(failed, 1) : failed;
+    for (const test of file.assertionResults) countLaw(test);
+    for (const { title } of file.assertionResults) mysqlSkipped ??= /^MYSQL SKIPPED: (.*)/.exec(title)?.[1];
   }
+}
+
+/** Tests of a store's laws stand under a title that begins so; what is said around it names the store. */
+function countLaw({ ancestorTitles, status }) {
+  if (!ancestorTitles.some((title) => /^the (laws of a store|memory store keeps every law)/.test(title))) return;
+  const store = ancestorTitles
+    .map((title) =>
+      title.replace(/^the laws of a store,? ?/, "").replace(/^the (memory store) keeps every law$/, "on the $1"),
+    )
+    .filter(Boolean)
+    .join(", ");
+  const count = laws.get(store) ?? { passed: 0, failed: 0 };
+  laws.set(store, count);
+  if (status === "passed" || status === "failed") count[status]++;
 }
 
 step("lint and format", "biome check --error-on-warnings");
@@ -48,10 +67,14 @@ for (const entry of readdirSync("examples", { withFileTypes: true })) {
 }
 rmSync(temporary, { recursive: true, force: true });
 
+console.log("\n=== laws");
+for (const [store, { passed, failed }] of laws)
+  console.log(`${failed ? "FAILED" : "ok    "} ${passed} of ${passed + failed} laws ${store}`);
 console.log("\n=== summary");
 for (const { name, ok, seconds } of steps)
   console.log(`${ok ? "ok    " : "FAILED"} ${seconds.toFixed(1).padStart(6)} s  ${name}`);
 const ran = tests.passed + tests.failed > 0;
 if (!ran) console.log("FAILED: no test was executed");
+if (mysqlSkipped) console.log(`REAL MYSQL WAS NOT TESTED: ${mysqlSkipped}`);
 process.exitCode = ran && tests.failed === 0 && steps.every((it) => it.ok) ? 0 : 1;
 console.log(`${tests.passed} passed, ${tests.failed} failed${tests.skipped ? `, ${tests.skipped} skipped` : ""}`);

@@ -1,8 +1,10 @@
+import { performance } from "node:perf_hooks";
 import { clearTimeout, setImmediate, setTimeout } from "node:timers";
 
 /**
  * Timers and clocks of this process, captured when the module loads: fake timers of a user's test must not stop a
- * heartbeat. Those of `node:timers` stay real also where the fakes were there first (tried with vitest 5).
+ * heartbeat. Those of `node:timers` and `node:perf_hooks` stay real also where the fakes were there first (tried with
+ * vitest 5).
  */
 const monotonic = performance.now.bind(performance);
 const wall = Date.now.bind(Date);

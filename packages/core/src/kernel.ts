@@ -4,6 +4,7 @@ import { TwiceproofError } from "./errors.ts";
 import type { TwiceproofEvent } from "./events.ts";
 import { createHeartbeat, type Heartbeat } from "./heartbeat.ts";
 import { type Lane, lane } from "./lane.ts";
+import { isFree } from "./machine.ts";
 import type { ClaimRecord, ClaimRequest, ClaimResult, Settled, Settlement, Store } from "./store.ts";
 
 /** What lives behind one `tp`: everything that `once`, `exclusive` and `withRun` share. */
@@ -49,10 +50,10 @@ export function createKernel({ onEvent, ...options }: KernelOptions): Kernel {
   return {
     ...options,
     heartbeat: createHeartbeat((renewals) => store.renew(renewals)),
-    claimEffect: lane((requests) => store.claim(requests)),
-    claimLock: lane((requests) => store.claim(requests)),
+    claimEffect: lane((requests) => store.claim(requests), { answers: isTakenFor }),
+    claimLock: lane((requests) => store.claim(requests), { answers: isTakenFor }),
     settle: lane((settlements) => store.settle(settlements), { weigh: ({ payload }) => payload?.text.length ?? 0 }),
-    get: lane((items) => store.get(items.map(({ id }) => id)), { shared: true }),
+    get: lane((items) => store.get(items.map(({ id }) => id)), { answers: () => true }),
     emit(event) {
       // A broken observer must not change what happens to an effect, nor, being async, end the process.
       (async () => onEvent?.(event))().catch(() => undefined);
@@ -63,6 +64,11 @@ export function createKernel({ onEvent, ...options }: KernelOptions): Kernel {
     warned: new Set(),
     closing: false,
   };
+}
+
+/** Who holds the key, or what became of it, is the same for all callers but the one whose own claim it is. */
+function isTakenFor(result: ClaimResult, other: ClaimRequest): boolean {
+  return result.answer === "taken" && !isFree(result.record) && result.record.attemptId !== other.attemptId;
 }
 
 /** Marks a claim as held by this process until the returned function is called. `giveUp` is for `close`, out of patience. */

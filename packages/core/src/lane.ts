@@ -26,11 +26,11 @@ interface Entry<Item, Answer> {
 
 export type Lane<Item, Answer> = (item: Item, caller?: Caller) => Promise<Answer>;
 
-export interface LaneOptions<Item> {
+export interface LaneOptions<Item, Answer> {
   /** What counts towards the weight of a list. */
   readonly weigh?: (item: Item) => number;
-  /** Equal ids are one question: all who wait with it get its answer. */
-  readonly shared?: boolean;
+  /** Whether the answer to one item is one to another of the same id as well, which waited with it. By default it never is. */
+  readonly answers?: (answer: Answer, other: Item) => boolean;
 }
 
 /**
@@ -40,7 +40,7 @@ export interface LaneOptions<Item> {
  */
 export function lane<Item extends { readonly id: string }, Answer>(
   send: (items: readonly Item[]) => Promise<readonly Answer[]>,
-  { weigh = () => 0, shared = false }: LaneOptions<Item> = {},
+  { weigh = () => 0, answers: answersAlso }: LaneOptions<Item, Answer> = {},
 ): Lane<Item, Answer> {
   /** By id, so that a thousand callers of one key cost no more than a thousand of as many keys. */
   const waiting = new Map<string, Entry<Item, Answer>[]>();
@@ -82,7 +82,7 @@ export function lane<Item extends { readonly id: string }, Answer>(
     schedule();
   }
 
-  /** Each member is one question; more than one entry in it share the answer. */
+  /** Each member is one question: the first entry's. The others in it wait to see whether its answer is theirs too. */
   function take(): Entry<Item, Answer>[][] {
     const batch: Entry<Item, Answer>[][] = [];
     const again: (readonly [string, Entry<Item, Answer>[]])[] = [];
@@ -93,7 +93,7 @@ export function lane<Item extends { readonly id: string }, Answer>(
       weight += weigh(first.item);
       if (batch.length > 0 && weight > maxWeight) break;
       waiting.delete(id);
-      const asked = shared ? queue : [first];
+      const asked = answersAlso === undefined ? [first] : queue;
       const willing = asked.filter(({ caller }) => !caller.gaveUp);
       for (const entry of asked) if (entry.caller.gaveUp) entry.reject(new Error("given up before it was sent"));
       if (willing.length > 0) batch.push(willing);
@@ -109,8 +109,7 @@ export function lane<Item extends { readonly id: string }, Answer>(
       for (const { caller } of batch.flat()) caller.onSent?.();
       const answers = await send(batch.map(([entry]) => (entry as Entry<Item, Answer>).item));
       if (answers.length !== batch.length) throw new TypeError("the store answered another number of items than asked");
-      for (const [index, entries] of batch.entries())
-        for (const { resolve } of entries) resolve(answers[index] as Answer);
+      for (const [index, entries] of batch.entries()) give(answers[index] as Answer, entries);
     } catch (error) {
       if (batch.length === 1 || (isFinal(error) && error.code !== "INVALID_ARGUMENT"))
         for (const { reject } of batch.flat()) reject(error);
@@ -119,8 +118,23 @@ export function lane<Item extends { readonly id: string }, Answer>(
   }
 
   async function retry(entries: Entry<Item, Answer>[], error: unknown): Promise<void> {
-    if (entries.some(({ caller }) => !caller.gaveUp)) await deliver([entries]);
-    else for (const { reject } of entries) reject(error);
+    const willing = entries.filter(({ caller }) => !caller.gaveUp);
+    for (const { caller, reject } of entries) if (caller.gaveUp) reject(error);
+    if (willing.length > 0) await deliver([willing]);
+  }
+
+  /** Whoever it does not answer asks for itself. */
+  function give(answer: Answer, [first, ...others]: readonly Entry<Item, Answer>[]): void {
+    first?.resolve(answer);
+    const unanswered: Entry<Item, Answer>[] = [];
+    for (const other of others) {
+      if (answersAlso?.(answer, other.item)) other.resolve(answer);
+      else unanswered.push(other);
+    }
+    const [next] = unanswered;
+    if (next === undefined) return;
+    waiting.set(next.item.id, [...unanswered, ...(waiting.get(next.item.id) ?? [])]);
+    schedule();
   }
 
   return (item, caller = { gaveUp: false }) =>

@@ -92,7 +92,7 @@ describe("what a body says by itself", () => {
     }
   });
 
-  test("promise 19: spent by an inner effect, they prove nothing, wherever they are", () => {
+  test("19: spent by an inner effect, they prove nothing, wherever they are", () => {
     for (const error of [notExecuted("x"), refused("x"), Object.assign(new Error("x"), { status: 402 })]) {
       expect(classifyThrow(error, oneRequest).state).not.toBe("in-doubt");
       spend(error);
@@ -104,7 +104,7 @@ describe("what a body says by itself", () => {
     expect(classifyThrow("x", wrong).state).toBe("failed");
   });
 
-  test("promise 19: an inner effect's error leaves the outer one in doubt, whatever classify says", () => {
+  test("19: an inner effect's error leaves the outer one in doubt, whatever classify says", () => {
     const inner = new TwiceproofError("STORE_UNAVAILABLE", "x", {
       cause: Object.assign(new Error("x"), { code: "ECONNREFUSED", syscall: "connect" }),
     });

@@ -1,7 +1,8 @@
+import { performance } from "node:perf_hooks";
 import { setTimeout } from "node:timers";
 import { isBusy, storeError } from "./errors.ts";
 
-/** Timers from `node:timers`, and the clock captured: fakes in a user's test must not stop a waiting claim. */
+/** From `node:timers` and `node:perf_hooks`, and captured: fakes in a user's test must not stop a waiting claim. */
 const monotonic = performance.now.bind(performance);
 
 const withinMs = 10_000;

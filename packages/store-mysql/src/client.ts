@@ -1,0 +1,135 @@
+import { TwiceproofError } from "@twiceproof/core/store";
+import { inTransaction } from "./errors.ts";
+import { parameters, type Statement, withLiterals, withPlaceholders } from "./statement.ts";
+
+/** A pool or a connection of `mysql2`, with callbacks or with promises (`mysql2/promise`). */
+export interface MysqlClient {
+  query(...parameters: never[]): unknown;
+  execute(...parameters: never[]): unknown;
+}
+
+export type Row = Readonly<Record<string, unknown>>;
+
+export interface Connection {
+  rows(statement: Statement): Promise<readonly Row[]>;
+  /** The number of rows that matched. For an update, each of them also changed: every one of ours raises the version. */
+  write(statement: Statement): Promise<number>;
+}
+
+export interface Database extends Connection {
+  /** `work` must use the connection that it is given: a pool may have no other. */
+  transaction<T>(work: (connection: Connection) => Promise<T>): Promise<T>;
+}
+
+/** The part of `mysql2/promise` that is used. */
+interface Promised {
+  query(options: object): Promise<[unknown, unknown]>;
+  execute(options: object, values: readonly unknown[]): Promise<[unknown, unknown]>;
+  getConnection?(): Promise<Promised & { release(): void; destroy(): void }>;
+}
+
+/** What a pool may be set to otherwise. With these, rows come as objects, and no hook of the application's sees them. */
+const asPlainRows = { rowsAsArray: false, nestTables: false, typeCast: true, namedPlaceholders: false } as const;
+
+/** @throws TwiceproofError `INVALID_ARGUMENT` */
+export function databaseOf(client: MysqlClient): Database {
+  const promised = promisedOf(client);
+  return typeof promised.getConnection === "function" ? poolOf(promised) : alone(promised);
+}
+
+function promisedOf(client: MysqlClient): Promised {
+  if (typeof client?.query !== "function" || typeof client.execute !== "function")
+    throw new TwiceproofError("INVALID_ARGUMENT", "Give a pool or a connection of mysql2.");
+  const { promise } = client as { promise?: unknown };
+  return (typeof promise === "function" ? promise.call(client) : client) as Promised;
+}
+
+function connectionOf(promised: Promised, inside: "autocommit" | "transaction"): Connection {
+  async function run(statement: Statement): Promise<unknown> {
+    const [answer] = statement.varies
+      ? await promised.query({ ...asPlainRows, sql: withLiterals(statement), values: [] })
+      : await promised.execute({ ...asPlainRows, sql: withPlaceholders(statement) }, parameters(statement));
+    return answer;
+  }
+
+  return {
+    rows: async (statement) => (await run(statement)) as readonly Row[],
+    async write(statement) {
+      const { affectedRows, serverStatus } = (await run(statement)) as WriteAnswer;
+      if (inside === "autocommit" && isInTransaction(serverStatus)) throw inTransaction();
+      return Number(affectedRows);
+    },
+  };
+}
+
+interface WriteAnswer {
+  readonly affectedRows: unknown;
+  readonly serverStatus?: number;
+}
+
+/** SERVER_STATUS_IN_TRANS of the protocol's OK packet. */
+function isInTransaction(serverStatus = 0): boolean {
+  return (serverStatus & 1) !== 0;
+}
+
+async function transactionOn<T>(promised: Promised, work: (connection: Connection) => Promise<T>): Promise<T> {
+  await promised.query({ sql: "start transaction" });
+  const answer = await work(connectionOf(promised, "transaction"));
+  await promised.query({ sql: "commit" });
+  return answer;
+}
+
+function poolOf(promised: Promised): Database {
+  return {
+    ...connectionOf(promised, "autocommit"),
+    async transaction(work) {
+      const connection = await (promised as Required<Promised>).getConnection();
+      try {
+        const answer = await transactionOn(connection, work);
+        connection.release();
+        return answer;
+      } catch (error) {
+        await connection.query({ sql: "rollback" }).then(
+          () => connection.release(),
+          () => connection.destroy(),
+        );
+        throw error;
+      }
+    },
+  };
+}
+
+/**
+ * One connection, one thing at a time: a statement between `start transaction` and `commit` would be part of it. Each is
+ * preceded by a look at the connection's state, since `start transaction` would commit what the application has open.
+ */
+function alone(promised: Promised): Database {
+  const { rows, write } = connectionOf(promised, "autocommit");
+  let last: Promise<unknown> = Promise.resolve();
+
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const checked = async (): Promise<T> => {
+      const [state] = await promised.query({ sql: "do 0" });
+      if (isInTransaction((state as WriteAnswer).serverStatus)) throw inTransaction();
+      return work();
+    };
+    const mine = last.then(checked, checked);
+    last = mine;
+    return mine;
+  }
+
+  return {
+    rows: (statement) => inTurn(() => rows(statement)),
+    write: (statement) => inTurn(() => write(statement)),
+    transaction: (work) =>
+      inTurn(async () => {
+        try {
+          return await transactionOn(promised, work);
+        } catch (error) {
+          // A connection that cannot roll back is broken, and the server rolls back when it is gone.
+          await promised.query({ sql: "rollback" }).catch(() => undefined);
+          throw error;
+        }
+      }),
+  };
+}

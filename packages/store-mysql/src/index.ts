@@ -1,0 +1,4 @@
+export type { MysqlClient } from "./client.ts";
+export { printMigrations } from "./migrate.ts";
+export type { MysqlStoreOptions } from "./prefix.ts";
+export { mysqlStore } from "./store.ts";

@@ -1,0 +1,123 @@
+import { asBytes, asHex, isFree, lasting, lists, named, now, record, type Statement } from "./fragments.ts";
+
+/** What a claim writes: what it was asked, then what follows. */
+const asking = {
+  id: "hex",
+  attempt_id: "hex",
+  namespace: "text",
+  kind: "text",
+  key: "text",
+  name: "text",
+  scope: "text",
+  turn: "text",
+  run_id: "text",
+  fingerprint: "text",
+  holder: "text",
+  lease_ms: "bigint",
+} as const;
+const claimed = `${Object.keys(asking).join(", ")}, state, token, version, lease_until, created_at, claimed_at`;
+
+const asked = `${asBytes("$1::text")}, ${asBytes("$2::text")}, $3::text, $4::text, $5::text, $6::text, $7::text, $8::text,
+      $9::text, $10::text, $11::text, $12::bigint`;
+
+const granted = (leaseMs: string): string => `'claimed', 1, 1, ${now} + ${lasting(leaseMs)}, ${now}, ${now}`;
+
+type ClaimStatement = "claimNew" | "claim" | "claimMany" | "claimManyFenced";
+
+export function claimStatements(claims: string): Readonly<Record<ClaimStatement, Statement>> {
+  return {
+    /** A key without a row, outside of runs: what most claims are. A row that is there is the answer, and nothing is written. */
+    claimNew: named(`
+  with put as (
+    insert into ${claims} (${claimed})
+    select ${asked}, ${granted("$12::bigint")}
+    on conflict (id) do nothing
+    returning attempt_id, token
+  )
+  select ${asHex("put.attempt_id")} as "wonBy", put.token as "wonToken", false as "fenced", case when put.token is null then
+    (select ${record} from ${claims} c where c.id = ${asBytes("$1::text")}) end as "record"
+  from (select) as one left join put on true`),
+
+    /**
+     * A key without a row, or the free row whose version the claimant names, under a lock that its run still holds. What
+     * `seen` finds not free is the answer, and nothing is written for it: an upsert whose `where` is false would write.
+     */
+    claim: named(`
+  with seen as materialized (
+    select c.*, (c.version = $13::bigint and c.fingerprint = $10::text and c.attempt_id <> ${asBytes("$2::text")}
+      and ${isFree}) is true as open
+    from ${claims} c where c.id = ${asBytes("$1::text")}
+  ), fence as materialized (
+    select from ${claims} l
+    where l.id = ${asBytes("$14::text")} and l.kind = 'lock' and l.attempt_id = ${asBytes("$15::text")}
+      and l.token = $16::bigint and l.state = 'claimed' and not l.abandoned
+      and not exists (select from seen where not open)
+    for key share
+  ), put as (
+    insert into ${claims} as c (${claimed})
+    select ${asked}, ${granted("$12::bigint")}
+    where not exists (select from seen where not open) and ($14::text is null or exists (select from fence))
+    on conflict (id) do update set
+      id = excluded.id,
+      name = excluded.name, scope = excluded.scope, turn = excluded.turn, run_id = excluded.run_id, state = 'claimed',
+      token = c.token + 1, version = c.version + 1, attempt_id = excluded.attempt_id, holder = excluded.holder,
+      lease_ms = excluded.lease_ms, lease_until = excluded.lease_until, abandoned = false, disputed = false,
+      by_verdict = false, cancel_requested = false, claimed_at = excluded.claimed_at, settled_at = null, result_format = null, result = null
+    where c.version = $13::bigint and c.fingerprint = excluded.fingerprint and c.attempt_id <> excluded.attempt_id
+      and ${isFree}
+    returning c.attempt_id, c.token
+  )
+  select ${asHex("put.attempt_id")} as "wonBy", put.token as "wonToken",
+    $14::text is not null and not exists (select from fence) as "fenced",
+    (select ${record} from seen c where not open) as "record"
+  from (select) as one left join put on true`),
+
+    /**
+     * Many requests that name no version: each can only insert. It waits for no row that is there, so a blocked one holds
+     * up none of its neighbours; what is left without an answer is asked for alone. In the order of the keys, because two
+     * lists that insert the same keys wait for each other.
+     */
+    claimMany: named(`
+  with req as materialized (
+    ${lists(asking)}
+  ), put as (
+    insert into ${claims} (${claimed})
+    select ${Object.keys(asking).join(", ")}, ${granted("lease_ms")}
+    from req order by id
+    on conflict (id) do nothing
+    returning id, attempt_id, token
+  )
+  select r.ord as "ord", ${asHex("put.attempt_id")} as "wonBy", put.token as "wonToken", false as "fenced",
+    case when put.id is null then (select ${record} from ${claims} c where c.id = r.id) end as "record"
+  from req r left join put on put.id = r.id`),
+
+    /** The same under locks, which are locked only for requests that have to write. */
+    claimManyFenced: named(`
+  with req as materialized (
+    ${lists({ ...asking, fence_id: "hex", fence_attempt: "hex", fence_token: "bigint" })}
+  ), seen as materialized (
+    select r.ord, c.* from req r cross join lateral (select * from ${claims} c where c.id = r.id offset 0) c
+  ), fence as materialized (
+    select l.* from (
+      select distinct r.fence_id as id from req r
+      where r.fence_id is not null and not exists (select from seen s where s.ord = r.ord)
+      order by 1) w
+    cross join lateral (
+      select l.id, l.attempt_id, l.token from ${claims} l
+      where l.id = w.id and l.kind = 'lock' and l.state = 'claimed' and not l.abandoned
+      for key share skip locked) l
+  ), put as (
+    insert into ${claims} (${claimed})
+    select ${Object.keys(asking).join(", ")}, ${granted("lease_ms")}
+    from req r
+    where not exists (select from seen s where s.ord = r.ord)
+      and (r.fence_id is null or (r.fence_id, r.fence_attempt, r.fence_token) in (select id, attempt_id, token from fence))
+    order by id
+    on conflict (id) do nothing
+    returning id, attempt_id, token
+  )
+  select r.ord as "ord", ${asHex("put.attempt_id")} as "wonBy", put.token as "wonToken", false as "fenced",
+    case when c.id is not null then ${record} end as "record"
+  from req r left join put on put.id = r.id left join seen c on c.ord = r.ord`),
+  };
+}

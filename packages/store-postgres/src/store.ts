@@ -1,0 +1,98 @@
+import type { ListQuery, Page, PruneQuery, Store } from "@twiceproof/core/store";
+import { TwiceproofError } from "@twiceproof/core/store";
+import { claimMany, claimOne, find } from "./claims.ts";
+import type { PostgresClient } from "./client.ts";
+import { toHealth } from "./health.ts";
+import { renewMany, resolve, settleMany, settleOne } from "./hold.ts";
+import { toEntry, toRecord } from "./rows.ts";
+import { type Session, session } from "./session.ts";
+import * as statements from "./sql.ts";
+
+export interface PostgresStoreOptions {
+  /** A schema of the store's own. `twiceproof`. */
+  readonly schema?: string;
+  /**
+   * Prepared statements by name. True for pg's own clients, false for all others; a pooler that knows nothing of them is
+   * noticed, and gone on with without them.
+   */
+  readonly prepare?: boolean;
+}
+
+/**
+ * Claims in PostgreSQL, shared by all workers that reach it. The client stays the application's: it is not opened, set up
+ * or closed here. Each statement is a transaction of its own. The tables come from `await store.migrate()`.
+ */
+export function postgresStore(client: PostgresClient, options: PostgresStoreOptions = {}): Store {
+  const { schema = "twiceproof", prepare } = options;
+  const db = session(client, { schema, prepare });
+  const { run, sql } = db;
+
+  return {
+    async claim(requests) {
+      const [first, ...more] = requests;
+      if (first === undefined) return [];
+      return more.length === 0 ? [await claimOne(db, first)] : claimMany(db, requests);
+    },
+
+    renew: (renewals) => renewMany(db, renewals),
+
+    async settle(settlements) {
+      const [first, ...more] = settlements;
+      if (first === undefined) return [];
+      return more.length === 0 ? [await settleOne(db, first)] : settleMany(db, settlements);
+    },
+
+    async abandon({ id, attemptId, token }, reason) {
+      await run(sql.abandon, [id, attemptId, token, reason]);
+    },
+
+    resolve: (doubt, verdict, by) => resolve(db, doubt, verdict, by),
+
+    get: (ids) => find(db, ids),
+
+    list: (query) => list(db, query),
+
+    history: async (id) => (await run(sql.history, [id])).map(toEntry),
+
+    prune: (query) => prune(db, query),
+
+    migrate: () => db.migrate(),
+
+    health: async () => toHealth((await run(statements.health))[0] ?? {}),
+
+    async close() {
+      db.close();
+    },
+  };
+}
+
+async function list({ run, sql }: Session, query: ListQuery): Promise<Page> {
+  const { namespace, limit, kind = null, state = null, scope = null, name = null, after } = query;
+  const [afterAt, afterId] = after === undefined ? [-1, ""] : parsePlace(after);
+  const rows = await run(sql.list, [namespace, afterAt, afterId, kind, scope, name, state, limit + 1]);
+  const records = rows.slice(0, limit).map((row) => toRecord(row.record));
+  const last = records.at(-1);
+  return last === undefined || rows.length === records.length
+    ? { records }
+    : { records, next: `${last.createdAt}:${last.id}` };
+}
+
+function parsePlace(after: string): readonly [number, string] {
+  const [, at, id] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(after) ?? [];
+  if (at === undefined || id === undefined)
+    throw new TwiceproofError("INVALID_ARGUMENT", "`after` must be `next` of the page before.");
+  return [Number(at), id];
+}
+
+const pruneAtOnce = 1_000;
+
+/** In transactions of a thousand, each of which leaves the others room; what is locked at that moment is left for the next time. */
+async function prune({ run, sql }: Session, { namespace, olderThanMs, limit }: PruneQuery): Promise<number> {
+  for (let removed = 0; ; ) {
+    const atOnce = Math.min(pruneAtOnce, limit - removed);
+    const [row] = await run(sql.prune, [namespace, olderThanMs, atOnce]);
+    const count = Number(row?.removed);
+    removed += count;
+    if (count < atOnce || removed >= limit) return removed;
+  }
+}
