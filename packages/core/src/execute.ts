@@ -40,18 +40,19 @@ export async function execute<Result>(
     await abandon(kernel, ref, "shutdown");
   });
   try {
-    const alive = await ready(hold, call.leaseMs, kernel.storeTimeoutMs).catch((error: unknown) => {
-      releaseUnnoticed(kernel, ref);
-      throw error;
-    });
-    if (!alive) return { type: "not-started" };
+    const alive = (): Promise<boolean> =>
+      ready(hold, call.leaseMs, kernel.storeTimeoutMs).catch((error: unknown) => {
+        releaseUnnoticed(kernel, ref);
+        throw error;
+      });
+    if (!(await alive())) return { type: "not-started" };
     if (links.signal.aborted || isClosing(kernel)) {
       await release(kernel, call, ref, nesting, "it was called off before it started");
       throw links.signal.aborted ? links.signal.reason : closed();
     }
     kernel.emit(event(call, "executing", ref.token));
     // An observer that blocks takes from the lease.
-    if (!(await ready(hold, call.leaseMs, kernel.storeTimeoutMs))) return { type: "not-started" };
+    if (!(await alive())) return { type: "not-started" };
     return await inFrame(call.id, "effect", async (frame) => {
       let value: Result;
       try {

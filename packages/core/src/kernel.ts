@@ -50,8 +50,8 @@ export function createKernel({ onEvent, ...options }: KernelOptions): Kernel {
   return {
     ...options,
     heartbeat: createHeartbeat((renewals) => store.renew(renewals)),
-    claimEffect: lane((requests) => store.claim(requests), { answers: isTakenFor }),
-    claimLock: lane((requests) => store.claim(requests), { answers: isTakenFor }),
+    claimEffect: lane((requests) => store.claim(requests), { answers: concerns }),
+    claimLock: lane((requests) => store.claim(requests), { answers: concerns }),
     settle: lane((settlements) => store.settle(settlements), { weigh: ({ payload }) => payload?.text.length ?? 0 }),
     get: lane((items) => store.get(items.map(({ id }) => id)), { answers: () => true }),
     emit(event) {
@@ -66,9 +66,21 @@ export function createKernel({ onEvent, ...options }: KernelOptions): Kernel {
   };
 }
 
-/** Who holds the key, or what became of it, is the same for all callers but the one whose own claim it is. */
-function isTakenFor(result: ClaimResult, other: ClaimRequest): boolean {
-  return result.answer === "taken" && !isFree(result.record) && result.record.attemptId !== other.attemptId;
+/** What stands in the way is the same for all callers of a key, but for whose own claim it is and for who has seen it. */
+function concerns(result: ClaimResult, other: ClaimRequest): boolean {
+  switch (result.answer) {
+    case "taken":
+      return !isFree(result.record) && result.record.attemptId !== other.attemptId;
+    case "free":
+      return (
+        result.record.fingerprint === other.fingerprint &&
+        result.record.version !== other.seen &&
+        result.record.attemptId !== other.attemptId
+      );
+    case "won":
+    case "fenced":
+      return false;
+  }
 }
 
 /** Marks a claim as held by this process until the returned function is called. `giveUp` is for `close`, out of patience. */

@@ -55,9 +55,10 @@ export function testTwiceproof(options: Omit<TwiceproofOptions, "store" | "store
 
   function startWorker(): Worker {
     const mortal = mortalStore(store);
-    const onEvent = (event: TwiceproofEvent): void => {
+    const onEvent = (event: TwiceproofEvent) => {
       if (event.type === "executing") started.set(event.name, (started.get(event.name) ?? 0) + 1);
-      options.onEvent?.(event);
+      // Returned, so that the rejection of an async one is caught where all are.
+      return options.onEvent?.(event);
     };
     const tp = assemble({ ...options, store: mortal.store, storeTimeoutMs: neverMs, onEvent }, { settleDelayMs: 0 });
     return { tp, dieAt: mortal.dieAt, spare: mortal.spare };

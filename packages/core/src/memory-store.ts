@@ -169,13 +169,22 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
       return past(id);
     },
 
-    async prune({ namespace, olderThanMs, limit }: PruneQuery): Promise<number> {
+    async prune({ namespace, olderThanMs, limit, keepKeys = false }: PruneQuery): Promise<number> {
       const before = now() - olderThanMs;
       const removed = [...rows.values()]
         .filter((row) => row.namespace === namespace && row.kind === "effect")
         .filter((row) => row.settledAt !== null && row.settledAt < before)
+        .filter((row) => !keepKeys || row.payload !== null)
         .slice(0, limit);
       for (const { id } of removed) {
+        if (keepKeys) {
+          write(id, { payload: null });
+          histories.set(
+            id,
+            past(id).map((entry) => Object.freeze({ ...entry, payload: null })),
+          );
+          continue;
+        }
         rows.delete(id);
         histories.delete(id);
       }

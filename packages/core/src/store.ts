@@ -22,7 +22,7 @@ export interface Store {
   list(query: ListQuery): Promise<Page>;
   /** Oldest first. */
   history(id: string): Promise<readonly HistoryEntry[]>;
-  /** Removes settled effects, and nothing else (promise 10). Answers how many; fewer than `limit` means that none is left. */
+  /** Removes settled effects, or their results, and nothing else (promise 10). Answers how many; 0 means that none is left. */
   prune(query: PruneQuery): Promise<number>;
   /** Forward-only; several workers at once are fine. */
   migrate(): Promise<void>;
@@ -201,6 +201,11 @@ export interface PruneQuery {
   /** Settled longer ago than this. */
   readonly olderThanMs: number;
   readonly limit: number;
+  /**
+   * True: only results and reasons are dropped, from the history too. The row stays, and still refuses a second execution;
+   * later callers get `EFFECT_RESULT_UNAVAILABLE`. Default false: rows are removed, and their keys are new again.
+   */
+  readonly keepKeys?: boolean | undefined;
 }
 
 export interface Health {

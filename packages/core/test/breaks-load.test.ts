@@ -1,9 +1,11 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { frames } from "../src/chain.ts";
+import { notExecuted } from "../src/classify.ts";
 import { memoryStore } from "../src/memory-store.ts";
 import type { ClaimRecord } from "../src/store.ts";
 import { createTwiceproof } from "../src/twiceproof.ts";
 import { block } from "./support/clocks.ts";
+import { brokenConnection } from "./support/faults.ts";
 import { gate, notRun, until } from "./support/waiting.ts";
 import { problem, world } from "./support/world.ts";
 
@@ -20,6 +22,18 @@ describe("the start and the end", () => {
     await tp.once("k:1", async () => states.push((await record("k:1")).state), { leaseMs: 1_000 });
     expect(states).toEqual(["claimed"]);
     expect(asked("renew").length).toBeGreaterThan(0);
+  });
+
+  it("11: and when it cannot be renewed then, the body is not entered, and the claim is released", async () => {
+    const { store, record, around } = world();
+    const onEvent = ({ type }: { readonly type: string }): void => {
+      if (type === "executing") block(1_050);
+    };
+    const tp = createTwiceproof({ store, onEvent, storeTimeoutMs: 100 });
+    const mend = around("renew", () => Promise.reject(brokenConnection()));
+    expect(await problem(tp.once("k:1", notRun, { leaseMs: 1_000 }))).toMatchObject({ code: "STORE_UNAVAILABLE" });
+    mend();
+    await until(async () => (await record("k:1")).state === "released");
   });
 
   it("`close` from inside of what it would wait for is told so, and closes nothing", async () => {
@@ -57,13 +71,33 @@ describe("many at once", () => {
   it("1: callers of one key in one process cost few statements, and one of them executes", async () => {
     const { tp, asked, executions } = world();
     const { opened, open } = gate();
-    const calls = Array.from({ length: 3_000 }, () => tp.once("k:1", () => opened.then(() => "value")));
+    const body = (): Promise<string> => opened.then(() => "value");
+    const calls = (input: number) => Array.from({ length: 2_000 }, () => tp.once("k:1", body, { input }));
+    const [same, others] = [calls(1), calls(2).map((call) => problem(call))];
     await until(() => executions() === 1);
     await turn();
     open();
-    expect(new Set(await Promise.all(calls))).toEqual(new Set(["value"]));
+    expect(new Set(await Promise.all(same))).toEqual(new Set(["value"]));
+    expect(new Set((await Promise.all(others)).map(({ code }) => code))).toEqual(new Set(["EFFECT_KEY_REUSED"]));
     expect(executions()).toBe(1);
     expect([asked("claim").length, asked("get").length]).toEqual([2, 1]);
+  });
+
+  it("1: callers of one free key, too, and of one lock", async () => {
+    const { tp, asked, executions } = world();
+    await problem(tp.once("k:1", () => Promise.reject(notExecuted("not sent"))));
+    const calls = Array.from({ length: 2_000 }, () => tp.once("k:1", async () => "value"));
+    expect(new Set(await Promise.all(calls))).toEqual(new Set(["value"]));
+    expect(executions()).toBe(2);
+    expect(asked("claim").length).toBeLessThan(10);
+    const claims = asked("claim").length;
+    const { opened, open } = gate();
+    const busy = Array.from({ length: 2_000 }, () => tp.exclusive("lock", () => opened.then(() => "mine")));
+    const outcomes = Promise.allSettled(busy);
+    await until(() => asked("claim").length > claims + 1);
+    open();
+    expect((await outcomes).filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    expect(asked("claim").length).toBe(claims + 2);
   });
 
   it("17: callers of many keys, who queue for longer than a store may be silent, are all served", async () => {

@@ -15,11 +15,11 @@ export async function prune(db: Database, tables: Tables, query: PruneQuery): Pr
     const candidates = (await db.rows(sql.prunable(tables, { ...query, limit }))).map((row) => toHex(row.id));
     if (candidates.length === 0) break;
     removed += await db.transaction(async (connection) => {
-      const rows = await connection.rows(sql.lockForPruning(tables, candidates, query.olderThanMs));
+      const rows = await connection.rows(sql.lockForPruning(tables, candidates, query));
       const ids = rows.map((row) => toHex(row.id));
       if (ids.length === 0) return 0;
-      await connection.write(sql.pruneHistory(tables, ids));
-      await connection.write(sql.prune(tables, ids));
+      await connection.write(query.keepKeys ? sql.dropHistoryResults(tables, ids) : sql.pruneHistory(tables, ids));
+      await connection.write(query.keepKeys ? sql.dropResults(tables, ids) : sql.prune(tables, ids));
       return ids.length;
     });
   }

@@ -215,16 +215,23 @@ export const readHistory = ({ history }: Tables, id: string): Statement =>
     from ${history} h where h.claim_id = ${hex(id)} order by h.entry`;
 
 /** What was settled long ago was created long ago: that bound is the one with an index. Takes no lock. */
-export const prunable = ({ claims }: Tables, { namespace, olderThanMs, limit }: PruneQuery): Statement =>
-  varying(sql`select c.id from ${claims} c where ${inNamespace(namespace)} and c.created_at < ${now} - ${olderThanMs}
-    and ${isPrunable(olderThanMs)} order by c.created_at, c.id limit ${limit}`);
+export const prunable = ({ claims }: Tables, query: PruneQuery): Statement =>
+  varying(sql`select c.id from ${claims} c where ${inNamespace(query.namespace)}
+    and c.created_at < ${now} - ${query.olderThanMs} and ${isPrunable(query)} order by c.created_at, c.id limit ${query.limit}`);
 
-export const lockForPruning = ({ claims }: Tables, ids: readonly string[], olderThanMs: number): Statement =>
-  varying(sql`${selectForOneSecond} c.id from ${claims} c where c.id in (${idList(ids)}) and ${isPrunable(olderThanMs)}
+export const lockForPruning = ({ claims }: Tables, ids: readonly string[], query: PruneQuery): Statement =>
+  varying(sql`${selectForOneSecond} c.id from ${claims} c where c.id in (${idList(ids)}) and ${isPrunable(query)}
     order by c.id ${forUpdateWithinOneSecond}`);
 
 export const prune = ({ claims }: Tables, ids: readonly string[]): Statement =>
   varying(sql`delete from ${claims} where id in (${idList(ids)})`);
+
+export const dropResults = ({ claims }: Tables, ids: readonly string[]): Statement =>
+  varying(sql`update ${claims} c set c.version = c.version + 1, c.result_format = null, c.result = null
+    where c.id in (${idList(ids)})`);
+
+export const dropHistoryResults = ({ history }: Tables, ids: readonly string[]): Statement =>
+  varying(sql`update ${history} h set h.result_format = null, h.result = null where h.claim_id in (${idList(ids)})`);
 
 export const pruneHistory = ({ history }: Tables, ids: readonly string[]): Statement =>
   varying(sql`delete from ${history} where claim_id in (${idList(ids)})`);
@@ -253,8 +260,9 @@ function inNamespace(namespace: string): Statement {
     and cast(c.namespace as binary) = ${bytes(namespace)}`;
 }
 
-function isPrunable(olderThanMs: number): Statement {
-  return sql`c.kind = 'effect' and c.state <> 'claimed' and c.settled_at < ${now} - ${olderThanMs}`;
+function isPrunable({ olderThanMs, keepKeys }: PruneQuery): Statement {
+  const settled = sql`c.kind = 'effect' and c.state <> 'claimed' and c.settled_at < ${now} - ${olderThanMs}`;
+  return keepKeys ? sql`${settled} and c.result_format is not null` : settled;
 }
 
 function idList(ids: readonly string[]): Statement {

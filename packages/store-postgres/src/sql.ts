@@ -2,7 +2,17 @@ import { asBytes, asHex, asMs, derived, held, lasting, named, now, record, type 
 import { claimStatements } from "./sql-claim.ts";
 import { holdStatements } from "./sql-hold.ts";
 
-type RareStatement = "lookDecided" | "amend" | "note" | "abandon" | "get" | "list" | "history" | "prune" | "version";
+type RareStatement =
+  | "lookDecided"
+  | "amend"
+  | "note"
+  | "abandon"
+  | "get"
+  | "list"
+  | "history"
+  | "prune"
+  | "dropResults"
+  | "version";
 
 export type Statements = Readonly<Record<RareStatement, Statement>> &
   ReturnType<typeof claimStatements> &
@@ -114,6 +124,21 @@ export function statements(schema: string): Statements {
     delete from ${history} h using gone where h.claim_id = gone.id
   )
   select count(*) as "removed" from gone`,
+    },
+
+    dropResults: {
+      text: `
+  with kept as (
+    update ${claims} set version = version + 1, result_format = null, result = null where id in (
+      select c.id from ${claims} c
+      where c.namespace = $1::text and c.created_at < ${now} - ${lasting("$2::bigint")} and c.kind = 'effect'
+        and c.state <> 'claimed' and c.settled_at < ${now} - ${lasting("$2::bigint")} and c.result_format is not null
+      order by c.created_at, c.id limit $3::bigint for update skip locked)
+    returning id
+  ), told as (
+    update ${history} h set result_format = null, result = null from kept where h.claim_id = kept.id
+  )
+  select count(*) as "removed" from kept`,
     },
 
     version: { text: `select max(version) as "version" from ${schema}.migrations` },

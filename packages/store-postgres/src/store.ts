@@ -87,10 +87,10 @@ function parsePlace(after: string): readonly [number, string] {
 const pruneAtOnce = 1_000;
 
 /** In transactions of a thousand, each of which leaves the others room; what is locked at that moment is left for the next time. */
-async function prune({ run, sql }: Session, { namespace, olderThanMs, limit }: PruneQuery): Promise<number> {
+async function prune({ run, sql }: Session, { namespace, olderThanMs, limit, keepKeys }: PruneQuery): Promise<number> {
   for (let removed = 0; ; ) {
     const atOnce = Math.min(pruneAtOnce, limit - removed);
-    const [row] = await run(sql.prune, [namespace, olderThanMs, atOnce]);
+    const [row] = await run(keepKeys ? sql.dropResults : sql.prune, [namespace, olderThanMs, atOnce]);
     const count = Number(row?.removed);
     removed += count;
     if (count < atOnce || removed >= limit) return removed;

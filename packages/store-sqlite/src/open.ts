@@ -90,7 +90,11 @@ async function share(given: string): Promise<Connection> {
 
   try {
     const { handle, file } = await shared.opened;
-    if (fileAt(path) !== file && registry.get(path) === shared) registry.delete(path);
+    if (fileAt(path) !== file) {
+      if (registry.get(path) === shared) registry.delete(path);
+      if (isLast()) handle.close();
+      return await share(given);
+    }
     return {
       db: database(handle),
       checkFile() {

@@ -112,6 +112,18 @@ export const prune: string = `
     order by created_at, id limit :limit)
   returning lower(hex(id)) as id`;
 
+export const dropResults: string = `
+  update twiceproof_claims set version = version + 1, result_format = null, result = null where id in (
+    select id from twiceproof_claims
+    where namespace = :namespace and created_at < ${now} - :olderThanMs
+      and kind = 'effect' and state <> 'claimed' and settled_at < ${now} - :olderThanMs and result_format is not null
+    order by created_at, id limit :limit)
+  returning lower(hex(id)) as id`;
+
+export const dropHistoryResults: string = `
+  update twiceproof_history set result_format = null, result = null
+  where claim_id in (select unhex(value) from json_each(:ids))`;
+
 export const pruneHistory: string = `
   delete from twiceproof_history where claim_id in (select unhex(value) from json_each(:ids))`;
 

@@ -64,11 +64,12 @@ export function sqliteStore(source: string | URL | SqliteHandle): Store {
 
     history: (id) => read((db) => db.all(sql.history, { id }).map(toEntry)),
 
-    prune: ({ namespace, olderThanMs, limit }) =>
+    prune: ({ namespace, olderThanMs, limit, keepKeys = false }) =>
       write((db) => {
-        const removed = db.all(sql.prune, { namespace, olderThanMs, limit }).map((row) => row.id);
-        if (removed.length > 0) db.run(sql.pruneHistory, { ids: JSON.stringify(removed) });
-        return removed.length;
+        const [rows, history] = keepKeys ? [sql.dropResults, sql.dropHistoryResults] : [sql.prune, sql.pruneHistory];
+        const pruned = db.all(rows, { namespace, olderThanMs, limit }).map((row) => row.id);
+        if (pruned.length > 0) db.run(history, { ids: JSON.stringify(pruned) });
+        return pruned.length;
       }),
 
     migrate: () => read(() => undefined),

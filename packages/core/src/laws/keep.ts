@@ -1,7 +1,20 @@
 import assert from "node:assert/strict";
 import type { ClaimRef, PruneQuery, Store } from "../store.ts";
 import type { StoreLaw } from "./harness.ts";
-import { clockPast, decided, lapse, look, receipt, requestOf, scene, settle, settledStates, win } from "./requests.ts";
+import {
+  clockPast,
+  decided,
+  lapse,
+  look,
+  receipt,
+  refused,
+  requestOf,
+  rival,
+  scene,
+  settle,
+  settledStates,
+  win,
+} from "./requests.ts";
 
 /** Promise 10: what retention may remove, and what it never does. */
 export const keepLaws: readonly StoreLaw[] = [
@@ -101,6 +114,30 @@ export const keepLaws: readonly StoreLaw[] = [
         left.map((record) => record === null),
         [true, false, false, false],
       );
+    },
+  },
+  {
+    number: 10,
+    name: "results can be dropped and the keys kept: what was settled stays settled, and nothing else is touched",
+    async check(harness) {
+      const { store, other, effect, lock, namespace } = await scene(harness);
+      const settled = [await decided(harness, store, effect("by verdict"), "completed", receipt)];
+      for (const state of settledStates) {
+        settled.push(await win(store, effect(state)));
+        await settle(store, settled.at(-1) as ClaimRef, state, receipt);
+      }
+      const refs = [await win(store, effect("living")), await win(store, lock("held"))];
+      const query = { namespace, olderThanMs: 0, limit: 3, keepKeys: true };
+      assert.equal(await prune(other, settled, query), 3);
+      assert.equal(await store.prune(query), 1);
+      assert.equal(await store.prune(query), 0);
+      for (const { id } of settled) {
+        assert.equal((await look(other, id)).payload, null);
+        assert.ok((await store.history(id)).every(({ payload }) => payload === null));
+      }
+      const states = await Promise.all([...settled, ...refs].map(async ({ id }) => (await look(store, id)).state));
+      assert.deepEqual(states, ["completed", ...settledStates, "claimed", "claimed"]);
+      await refused(other, rival(effect("completed")));
     },
   },
 ];
