@@ -1,5 +1,6 @@
 import { inFrame, refuseSelfWait } from "./chain.ts";
 import { claim, releaseUnnoticed, settle, type Wanted } from "./claim.ts";
+import { spend } from "./classify.ts";
 import { jittered, pause, stopwatch } from "./clock.ts";
 import type { TwiceproofError } from "./errors.ts";
 import { lockFingerprint } from "./fingerprint.ts";
@@ -87,7 +88,11 @@ async function take(kernel: Kernel, plan: LockPlan): Promise<{ readonly ref: Cla
   const waited = stopwatch();
   for (;;) {
     refuseWhenClosing(kernel);
-    signal?.throwIfAborted();
+    if (signal?.aborted) {
+      // Called off: inside of an effect that says nothing about the effect (promise 19).
+      spend(signal.reason);
+      throw signal.reason;
+    }
     const claimed = await claim(kernel, { ...wanted, kind: "lock", fence: null });
     if (claimed.answer === "won") {
       const { ref, sent } = claimed;

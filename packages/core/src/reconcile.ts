@@ -35,7 +35,7 @@ export async function resolveDoubt(
     if (first.answer !== "not-done") return await apply(kernel, call, record, first);
     if (!first.authoritative) return { open: true };
     // "Not done" counts only for a doubt that stood unchanged for a while before the look-up (docs/protocol.md, "Reconcile").
-    const restMs = standMs(call, record) - stood();
+    const restMs = standMs(kernel, call, record) - stood();
     if (restMs > leftMs()) return { open: true };
     await pause(restMs, { signal: call.signal });
     call.signal?.throwIfAborted();
@@ -54,8 +54,8 @@ export async function resolveDoubt(
  * A holder that lives renews every third of its lease, and so changes the version: its doubt, which a clock that was set
  * forward made, does not stand for half a lease. One that gave up renews nothing.
  */
-function standMs({ settleDelayMs }: Call<unknown>, { abandoned, leaseMs }: ClaimRecord): number {
-  return abandoned || settleDelayMs === 0 ? settleDelayMs : Math.max(settleDelayMs, leaseMs / 2);
+function standMs(kernel: Kernel, { settleDelayMs }: Call<unknown>, { abandoned, leaseMs }: ClaimRecord): number {
+  return abandoned || kernel.settleDelayMs !== undefined ? settleDelayMs : Math.max(settleDelayMs, leaseMs / 2);
 }
 
 /** Undefined: the hook does not know, or does not answer while the caller can wait. */

@@ -72,7 +72,7 @@ describe("many at once", () => {
     const { tp, asked, executions } = world();
     const { opened, open } = gate();
     const body = (): Promise<string> => opened.then(() => "value");
-    const calls = (input: number) => Array.from({ length: 2_000 }, () => tp.once("k:1", body, { input }));
+    const calls = (input: number) => Array.from({ length: 1_000 }, () => tp.once("k:1", body, { input }));
     const [same, others] = [calls(1), calls(2).map((call) => problem(call))];
     await until(() => executions() === 1);
     await turn();
@@ -86,13 +86,13 @@ describe("many at once", () => {
   it("1: callers of one free key, too, and of one lock", async () => {
     const { tp, asked, executions } = world();
     await problem(tp.once("k:1", () => Promise.reject(notExecuted("not sent"))));
-    const calls = Array.from({ length: 2_000 }, () => tp.once("k:1", async () => "value"));
+    const calls = Array.from({ length: 1_000 }, () => tp.once("k:1", async () => "value"));
     expect(new Set(await Promise.all(calls))).toEqual(new Set(["value"]));
     expect(executions()).toBe(2);
     expect(asked("claim").length).toBeLessThan(10);
     const claims = asked("claim").length;
     const { opened, open } = gate();
-    const busy = Array.from({ length: 2_000 }, () => tp.exclusive("lock", () => opened.then(() => "mine")));
+    const busy = Array.from({ length: 1_000 }, () => tp.exclusive("lock", () => opened.then(() => "mine")));
     const outcomes = Promise.allSettled(busy);
     await until(() => asked("claim").length > claims + 1);
     open();
@@ -102,7 +102,7 @@ describe("many at once", () => {
 
   it("17: callers of many keys, who queue for longer than a store may be silent, are all served", async () => {
     const { tp, asked, executions } = world({ storeTimeoutMs: 100 });
-    const count = 20_000;
+    const count = 6_000;
     const calls = Array.from({ length: count }, (_, index) => tp.once(`k:${index}`, async () => index));
     const outcomes = await Promise.allSettled(calls);
     expect(outcomes.filter(({ status }) => status === "rejected")).toEqual([]);

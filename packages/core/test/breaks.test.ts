@@ -132,10 +132,9 @@ describe("19: an outer effect that says notExecuted", () => {
       throw notExecuted("the second step was not sent");
     });
     expect(await problem(outer)).toMatchObject({ code: "EFFECT_IN_DOUBT" });
-    const unmade = Object.assign(new Error("x"), { code: "ECONNREFUSED", syscall: "connect" });
-    const idempotent = (): Promise<unknown> =>
-      other.once("inner:2", () => Promise.reject(unmade), { kind: "idempotent" });
-    await rejection(tp.once("outer:2", idempotent, { classify: oneRequest }));
+    const declined = Object.assign(new Error("x"), { status: 402 });
+    const read = (): Promise<unknown> => other.once("balance:1", () => Promise.reject(declined), { kind: "read" });
+    await rejection(tp.once("outer:2", read, { classify: oneRequest }));
     expect([(await record("outer:1")).state, (await record("outer:2")).state]).toEqual(["in-doubt", "in-doubt"]);
     const own = tp.once("self:1", () => other.once("self:1", notRun, { waitMs: 2_000 }).catch((error) => error.code));
     expect(await own).toBe("WAITS_FOR_ITSELF");
