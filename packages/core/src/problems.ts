@@ -106,7 +106,7 @@ export function resultUnavailable(call: Named): TwiceproofError {
   );
 }
 
-export function holderFacts(record: ClaimRecord): HolderFacts {
+function holderFacts(record: ClaimRecord): HolderFacts {
   const leaseExpiresInMs = record.leaseUntil - record.readAt;
   const live = record.state === "claimed";
   return {

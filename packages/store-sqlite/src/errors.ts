@@ -77,7 +77,7 @@ export function readOnly(cause: unknown, help?: string): TwiceproofError {
   return new TwiceproofError("STORE_READ_ONLY", message, { cause, ...(help !== undefined && { help }) });
 }
 
-export function unavailable(message: string, cause?: unknown, help?: string): TwiceproofError {
+function unavailable(message: string, cause?: unknown, help?: string): TwiceproofError {
   return new TwiceproofError("STORE_UNAVAILABLE", message, { cause, ...(help !== undefined && { help }) });
 }
 

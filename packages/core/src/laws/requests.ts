@@ -180,7 +180,7 @@ export async function clockPast(store: Store, moment: number): Promise<void> {
     assert.ok(performance.now() - start < 5_000, "the store's clock stands still");
 }
 
-export function only<T>(answers: readonly T[]): T {
+function only<T>(answers: readonly T[]): T {
   assert.equal(answers.length, 1, "one answer for one item");
   return answers[0] as T;
 }

@@ -1,7 +1,7 @@
 import type { Store } from "../../src/store.ts";
 
 /** Stands round one method. `pass` asks the store itself; leaving it out loses the question, dropping what it gives loses the answer. */
-export type Around<Method extends keyof Store> = (
+type Around<Method extends keyof Store> = (
   pass: () => ReturnType<Store[Method]>,
   ...args: Parameters<Store[Method]>
 ) => ReturnType<Store[Method]>;

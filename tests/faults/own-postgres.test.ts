@@ -1,0 +1,3 @@
+import { ownServerFaults } from "./own-server.ts";
+
+ownServerFaults("postgres");
