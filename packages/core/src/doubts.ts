@@ -1,7 +1,7 @@
 import { read } from "./claim.ts";
 import { answerOf, type Verdict } from "./classify.ts";
 import { TwiceproofError } from "./errors.ts";
-import { randomId, shortRef } from "./id.ts";
+import { idempotencyKey, randomId, shortRef } from "./id.ts";
 import type { Kernel } from "./kernel.ts";
 import { reach } from "./reach.ts";
 import type { ClaimRecord, DoubtRef, HistoryEntry, StoredVerdict } from "./store.ts";
@@ -19,6 +19,8 @@ export interface Doubt extends DoubtRef {
   readonly runId: string | null;
   readonly holder: string;
   readonly claimedAt: Date;
+  /** What the body was given for the outside API: look for the effect there by it. */
+  readonly idempotencyKey: string;
   /** A late result contradicts what was decided or done before: see the history. */
   readonly disputed: boolean;
 }
@@ -171,5 +173,19 @@ function toDoubt(record: ClaimRecord): Doubt {
   const { id, token, version, name, key, scope, turn, runId, holder } = record;
   const disputed = record.disputed || record.cancelRequested;
   const claimedAt = new Date(record.claimedAt);
-  return { id, token, version, ref: shortRef(id), name, key, scope, turn, runId, holder, claimedAt, disputed };
+  return {
+    id,
+    token,
+    version,
+    ref: shortRef(id),
+    idempotencyKey: idempotencyKey(id),
+    name,
+    key,
+    scope,
+    turn,
+    runId,
+    holder,
+    claimedAt,
+    disputed,
+  };
 }

@@ -14,7 +14,7 @@ export interface Caller {
   readonly alone?: boolean;
   /** Set while the item waits for its turn; `onSent` is called when it leaves. Until then the store is not silent. */
   queued?: boolean;
-  readonly onSent?: () => void;
+  onSent?: () => void;
 }
 
 interface Entry<Item, Answer> {

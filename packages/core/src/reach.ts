@@ -1,4 +1,4 @@
-import { afterTurn, jittered, monotonicStopwatch, pause, type Stopwatch } from "./clock.ts";
+import { afterTurn, jittered, monotonicStopwatch, pause, type Stopwatch, timer } from "./clock.ts";
 import { isFinal, isTwiceproofError, TwiceproofError } from "./errors.ts";
 import type { Caller } from "./lane.ts";
 
@@ -23,48 +23,61 @@ interface ReachOptions<T> {
 export async function reach<T>(ask: (caller: Caller) => Promise<T>, options: ReachOptions<T>): Promise<T> {
   const { withinMs, background = false, patient = false, onLate } = options;
   const answers: T[] = [];
-  const answered = Promise.withResolvers<void>();
   let elapsed: Stopwatch | undefined;
   let over = false;
   let silent = false;
   let lastError: unknown;
+  let wake = (): void => undefined;
 
   function leftMs(): number {
     return withinMs - (elapsed?.() ?? 0);
   }
 
-  for (let round = 0; round === 0 || leftMs() > 0; round++) {
-    const sent = Promise.withResolvers<void>();
-    const caller: Caller = { gaveUp: false, alone: silent, onSent: sent.resolve };
+  /** One ask, until any ask is answered, this one fails, or its share of the time is over. */
+  function round(caller: Caller): Promise<void> {
+    return new Promise((resolve) => {
+      let cancel: (() => void) | undefined;
+      wake = () => {
+        cancel?.();
+        resolve();
+      };
+      caller.onSent = () => {
+        elapsed ??= monotonicStopwatch();
+        // In the background: what keeps a process alive while a store is asked is the store's own connection.
+        cancel ??= timer(Math.min(withinMs / 3, leftMs()), resolve, { background: true });
+      };
+      ask(caller).then(
+        (answer) => {
+          if (over) onLate?.(answer);
+          else answers.push(answer);
+          wake();
+        },
+        (error: unknown) => {
+          if (caller.gaveUp) return;
+          silent = false;
+          lastError = error;
+          wake();
+        },
+      );
+      // A question that has to queue behind others in this process says nothing about the store.
+      if (!caller.queued) caller.onSent();
+    });
+  }
+
+  for (let asked = 0; asked === 0 || leftMs() > 0; asked++) {
+    const caller: Caller = { gaveUp: false, alone: silent };
     silent = true;
-    const asked = ask(caller).then(
-      (answer) => {
-        if (over) onLate?.(answer);
-        else answers.push(answer);
-        answered.resolve();
-      },
-      (error: unknown) => {
-        if (caller.gaveUp) return;
-        silent = false;
-        lastError = error;
-      },
-    );
-    const until = Promise.race([asked, answered.promise]);
-    // A question that has to queue behind others in this process says nothing about the store.
-    if (caller.queued) await Promise.race([until, sent.promise]);
-    elapsed ??= monotonicStopwatch();
-    // In the background: what keeps a process alive while a store is asked is the store's own connection.
-    await pause(Math.min(withinMs / 3, leftMs()), { until, background: true });
+    await round(caller);
     // After a blocked event loop, timers come first: the answer may be waiting behind this one.
-    if (answers.length === 0) await new Promise<void>(afterTurn);
+    if (answers.length === 0 && silent) await new Promise<void>(afterTurn);
     caller.gaveUp = true;
     if (answers.length > 0) return answers[0] as T;
     if (isFinal(lastError) && (!patient || lastError.code === "STORE_CLOSED")) {
       over = true;
       throw lastError;
     }
-    const restMs = Math.min(leftMs(), jittered(Math.min(1_000, 25 * 2 ** round)));
-    if (restMs > 0) await pause(restMs, { until: answered.promise, background });
+    const restMs = Math.min(leftMs(), jittered(Math.min(1_000, 25 * 2 ** asked)));
+    if (restMs > 0) await pause(restMs, { until: new Promise<void>((resolve) => (wake = resolve)), background });
     if (answers.length > 0) return answers[0] as T;
   }
   over = true;

@@ -14,7 +14,14 @@ const passing: ReadonlySet<number> = new Set([
   1020, // MariaDB: the record has changed since the transaction's snapshot
   1213, // deadlock
 ]);
-const readOnlyServer: ReadonlySet<number> = new Set([1290, 1792, 1836]);
+const notWritable: ReadonlySet<number> = new Set([
+  1044, // access denied to the database
+  1142, // no right on the table
+  1143, // no right on a column
+  1290, // read_only, super_read_only
+  1792, // a read-only transaction
+  1836, // read-only mode
+]);
 const explained: Readonly<Record<number, string>> = {
   1021: "The disk of the database server is full.",
   1040: "The database server has no connection left.",
@@ -56,7 +63,7 @@ export function storeError(error: unknown): unknown {
   const { code, fatal } = error as { code?: unknown; fatal?: unknown };
   const number = errorNumber(error);
   if (number === noSuchTable) return schemaMissing(error);
-  if (number !== null && readOnlyServer.has(number)) return readOnly(error);
+  if (number !== null && notWritable.has(number)) return readOnly(error);
   if (number !== null && explained[number] !== undefined) return unavailable(explained[number], error);
   if (number !== null && isPassing(error))
     return unavailable("Another transaction kept a row of the database locked for too long.", error);

@@ -15,13 +15,16 @@ import * as sql from "./sql.ts";
 
 /** In the order of `ids`. */
 export function find(db: Database, ids: readonly string[]): readonly (ClaimRecord | null)[] {
+  const [id] = ids;
+  if (id !== undefined && ids.length === 1) return [findOne(db, id)];
   const rows = db.all(sql.get, { ids: JSON.stringify(ids) });
   const records = new Map(rows.map((row) => [row.id as string, toRecord(row)]));
   return ids.map((id) => records.get(id) ?? null);
 }
 
 export function findOne(db: Database, id: string): ClaimRecord | null {
-  return find(db, [id])[0] ?? null;
+  const [row] = db.all(sql.getOne, { id });
+  return row === undefined ? null : toRecord(row);
 }
 
 /** What a claim meets, as far as its own row tells; null when it has to be tried. */
@@ -34,14 +37,20 @@ export function answerFrom(record: ClaimRecord | null, request: ClaimRequest): C
 /** Inside the write transaction, so that a refusal and its reason are of one moment (promise 12). */
 export function tryClaim(db: Database, request: ClaimRequest): ClaimResult {
   const { fence } = request;
-  const [row] = db.all(sql.claim, parameters(request));
-  if (row?.attemptId === request.attemptId) return { answer: "won", token: Number(row.token) };
+  const token = grant(db, request);
+  if (token !== undefined) return { answer: "won", token };
   const record = findOne(db, request.id);
   const answer = answerFrom(record, request);
   if (answer !== null) return answer;
   const lock = fence === null ? null : findOne(db, fence.id);
   // A lock that lapsed between the two statements is free, and was not yet when the claim was tried.
   return record !== null && holdsFence(lock, fence) ? { answer: "free", record } : { answer: "fenced", record: lock };
+}
+
+/** The token that was granted. */
+export function grant(db: Database, request: ClaimRequest): number | undefined {
+  const [row] = db.all(sql.claim, parameters(request));
+  return row?.attemptId === request.attemptId ? Number(row.token) : undefined;
 }
 
 /** One by one: node:sqlite refuses a parameter that the statement does not name. */
@@ -68,12 +77,17 @@ function parameters({ fence, ...request }: ClaimRequest): Parameters {
 
 export function settle(db: Database, settlement: Settlement): Settled {
   const { id, attemptId, token, state, payload } = settlement;
-  if (db.all(sql.settle, { id, attemptId, token, state, ...columnsOf(payload) }).length > 0) return "settled";
+  if (settleOpen(db, settlement)) return "settled";
   const recorded = db.all(sql.findLate, { id, attemptId, state }).length > 0;
   const { answer, change, history } = judgeSettlement(findOne(db, id), settlement, recorded);
   apply(db, id, change);
   if (history !== undefined) note(db, id, { token, attemptId, what: history, payload });
   return answer;
+}
+
+/** A claim that is open, and that nothing speaks against. */
+export function settleOpen(db: Database, { id, attemptId, token, state, payload }: Settlement): boolean {
+  return db.all(sql.settle, { id, attemptId, token, state, ...columnsOf(payload) }).length > 0;
 }
 
 export function apply(db: Database, id: string, change: Judged<unknown>["change"]): void {

@@ -19,6 +19,8 @@ export interface Database {
   /** For statements that return rows, and no others: the drivers differ there. */
   all(sql: string, parameters?: Parameters): readonly Row[];
   run(sql: string, parameters: Parameters): void;
+  /** Whether the handle says that the user's own transaction is open. One that does not says it at `begin`. */
+  readonly tellsTransactions: boolean;
   /** @throws an error that counts as busy, when the user's own transaction is open on this handle. */
   refuseInTransaction(): void;
 }
@@ -44,12 +46,17 @@ export function database(handle: SqliteHandle): Database {
     exec: (sql) => void handle.exec(sql),
     all: (sql, parameters) => (parameters ? prepared(sql).all(parameters) : prepared(sql).all()),
     run: (sql, parameters) => void prepared(sql).run(parameters),
+    tellsTransactions: typeof transactionOf(handle) === "boolean",
     refuseInTransaction() {
-      // The first is better-sqlite3's name, the second node:sqlite's. A driver with neither says it at `begin`.
-      const { inTransaction, isTransaction } = handle as { inTransaction?: unknown; isTransaction?: unknown };
-      if (inTransaction === true || isTransaction === true) throw busyInTransaction();
+      if (transactionOf(handle) === true) throw busyInTransaction();
     },
   };
+}
+
+/** The first is better-sqlite3's name, the second node:sqlite's. */
+function transactionOf(handle: SqliteHandle): unknown {
+  const { inTransaction, isTransaction } = handle as { inTransaction?: unknown; isTransaction?: unknown };
+  return inTransaction ?? isTransaction;
 }
 
 /**

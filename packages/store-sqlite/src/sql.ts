@@ -91,6 +91,8 @@ export const addHistory: string = `
 export const get: string = `
   select ${record} from twiceproof_claims where id in (select unhex(value) from json_each(:ids))`;
 
+export const getOne: string = `select ${record} from twiceproof_claims where id = unhex(:id)`;
+
 export const list: string = `
   select ${record} from twiceproof_claims
   where namespace = :namespace and (created_at, id) > (:afterAt, unhex(:afterId))

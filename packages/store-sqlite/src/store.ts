@@ -1,6 +1,6 @@
 import type { ListQuery, Page, Store } from "@twiceproof/core/store";
 import { decisionEntry, judgeVerdict, TwiceproofError } from "@twiceproof/core/store";
-import { answerFrom, apply, find, findOne, note, settle, tryClaim } from "./claims.ts";
+import { answerFrom, apply, find, findOne, grant, note, settle, settleOpen, tryClaim } from "./claims.ts";
 import type { Database, SqliteHandle } from "./database.ts";
 import { health } from "./health.ts";
 import { toEntry, toRecord } from "./rows.ts";
@@ -13,7 +13,7 @@ import * as sql from "./sql.ts";
  * A handle that is open already is used as it is, but for `synchronous = full`, and never closed.
  */
 export function sqliteStore(source: string | URL | SqliteHandle): Store {
-  const { read, write, close } = session(source);
+  const { read, single, write, close } = session(source);
 
   return {
     async claim(requests) {
@@ -26,6 +26,9 @@ export function sqliteStore(source: string | URL | SqliteHandle): Store {
       );
       const answers = requests.map((request, index) => answerFrom(records[index] ?? null, request));
       if (answers.every((answer) => answer !== null)) return answers;
+      const [alone] = requests.length === 1 ? requests : [];
+      const token = alone && (await single((db) => grant(db, alone)));
+      if (token !== undefined) return [{ answer: "won", token }];
       return write((db) => requests.map((request, index) => answers[index] ?? tryClaim(db, request)));
     },
 
@@ -38,7 +41,11 @@ export function sqliteStore(source: string | URL | SqliteHandle): Store {
         }),
       ),
 
-    settle: (settlements) => write((db) => settlements.map((settlement) => settle(db, settlement))),
+    async settle(settlements) {
+      const [alone] = settlements.length === 1 ? settlements : [];
+      if (alone && (await single((db) => settleOpen(db, alone)))) return ["settled"];
+      return write((db) => settlements.map((settlement) => settle(db, settlement)));
+    },
 
     abandon: ({ id, attemptId, token }, reason) =>
       write((db) => {
