@@ -53,9 +53,9 @@ export async function reach<T>(ask: (caller: Caller) => Promise<T>, options: Rea
           wake();
         },
         (error: unknown) => {
+          lastError = caller.gaveUp ? (lastError ?? error) : error;
           if (caller.gaveUp) return;
           silent = false;
-          lastError = error;
           wake();
         },
       );

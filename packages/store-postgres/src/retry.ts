@@ -1,8 +1,8 @@
+import { setTimeout } from "node:timers";
 import { isTwiceproofError } from "@twiceproof/core/store";
 import { isPassing, unavailable } from "./errors.ts";
 
-/** Captured when the module loads: fake timers that a user's test installs later must not stop a waiting claim. */
-const { setTimeout } = globalThis;
+/** Timers from `node:timers`, and the clock captured: fakes in a user's test must not stop a waiting claim. */
 const monotonic = performance.now.bind(performance);
 
 const withinMs = 10_000;

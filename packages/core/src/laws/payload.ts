@@ -49,6 +49,31 @@ export const payloadLaws: readonly StoreLaw[] = [
   },
   {
     number: 7,
+    name: "results of very different lengths in one list come back to the byte",
+    async check(harness) {
+      const { store, other, effect } = await scene(harness);
+      // MariaDB gave all rows of a list the longest one's length modulo 65,536.
+      const texts = [10, 400_000, 65_537, 0].map((length) => "x".repeat(length));
+      const refs = [];
+      for (const [index] of texts.entries()) refs.push(await win(store, effect(`order:${index}`)));
+      const settlements = refs.map((ref, index) => ({
+        ...ref,
+        state: "completed" as const,
+        payload: { format: "json", text: texts[index] ?? "" },
+      }));
+      assert.deepEqual(
+        await store.settle(settlements),
+        refs.map(() => "settled"),
+      );
+      const lengths = (await other.get(refs.map(({ id }) => id))).map((record) => record?.payload?.text.length);
+      assert.deepEqual(
+        lengths,
+        texts.map(({ length }) => length),
+      );
+    },
+  },
+  {
+    number: 7,
     name: "no payload and an empty text are two things, and so are two formats of one text",
     async check(harness) {
       const { store, effect } = await scene(harness);
