@@ -28,20 +28,18 @@ function countVitest() {
   for (const file of result.testResults) {
     const failed = file.assertionResults.filter((test) => test.status === "failed").length;
     tests.failed += file.status === "failed" ? Math.max(failed, 1) : failed;
-    for (const test of file.assertionResults) countLaw(test);
+    for (const test of file.assertionResults) countLaw(test, /packages[\\/]([\w-]+)/.exec(file.name)?.[1]);
     for (const { title } of file.assertionResults) mysqlSkipped ??= /^MYSQL SKIPPED: (.*)/.exec(title)?.[1];
   }
 }
 
 /** Tests of a store's laws stand under a title that begins so; what is said around it names the store. */
-function countLaw({ ancestorTitles, status }) {
+function countLaw({ ancestorTitles, status }, room) {
   if (!ancestorTitles.some((title) => /^the (laws of a store|memory store keeps every law)/.test(title))) return;
-  const store = ancestorTitles
-    .map((title) =>
-      title.replace(/^the laws of a store,? ?/, "").replace(/^the (memory store) keeps every law$/, "on the $1"),
-    )
-    .filter(Boolean)
-    .join(", ");
+  const where = ancestorTitles
+    .map((title) => title.replace(/^the laws of a store,? ?|^the (memory store) keeps every law$/, "$1").trim())
+    .filter(Boolean);
+  const store = [room, ...where].join(", ");
   const count = laws.get(store) ?? { passed: 0, failed: 0 };
   laws.set(store, count);
   if (status === "passed" || status === "failed") count[status]++;
@@ -69,7 +67,7 @@ rmSync(temporary, { recursive: true, force: true });
 
 console.log("\n=== laws");
 for (const [store, { passed, failed }] of laws)
-  console.log(`${failed ? "FAILED" : "ok    "} ${passed} of ${passed + failed} laws ${store}`);
+  console.log(`${failed ? "FAILED" : "ok    "} ${passed} of ${passed + failed} laws: ${store}`);
 console.log("\n=== summary");
 for (const { name, ok, seconds } of steps)
   console.log(`${ok ? "ok    " : "FAILED"} ${seconds.toFixed(1).padStart(6)} s  ${name}`);

@@ -9,6 +9,7 @@ import {
   judgeVerdict,
   type StoredState,
 } from "./machine.ts";
+import { pageOf, placeOf } from "./page.ts";
 import type {
   ClaimRecord,
   ClaimRef,
@@ -156,13 +157,14 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     },
 
     async list(query: ListQuery): Promise<Page> {
-      const matches = [...rows.keys()].flatMap((id) => read(id) ?? []).filter((record) => fits(record, query));
-      const sorted = matches.sort((a, b) => compare(place(a), place(b)));
-      const { after } = query;
-      const rest = after === undefined ? sorted : sorted.filter((record) => compare(place(record), after) > 0);
-      const records = rest.slice(0, query.limit);
-      const last = records.at(-1);
-      return last === undefined || rest.length === records.length ? { records } : { records, next: place(last) };
+      const { createdAt, id } = placeOf(query.after);
+      const follows = (record: ClaimRecord): boolean =>
+        record.createdAt > createdAt || (record.createdAt === createdAt && record.id > id);
+      const found = [...rows.keys()]
+        .flatMap((key) => read(key) ?? [])
+        .filter((each) => fits(each, query) && follows(each));
+      const sorted = found.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
+      return pageOf(sorted, query.limit);
     },
 
     async history(id) {
@@ -238,10 +240,3 @@ function fits(record: ClaimRecord, query: ListQuery): boolean {
 }
 
 /** Sorts by time of creation, then id, as text. */
-function place(record: ClaimRecord): string {
-  return `${String(record.createdAt).padStart(16, "0")}:${record.id}`;
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}

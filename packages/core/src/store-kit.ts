@@ -10,4 +10,5 @@ export {
 } from "./errors.ts";
 export { type ClaimSpace, claimId, randomId, shortRef } from "./id.ts";
 export * from "./machine.ts";
+export { type Place, pageOf, placeOf } from "./page.ts";
 export type * from "./store.ts";

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -32,6 +32,8 @@ async function build(name: string, mutant?: Mutant): Promise<MakeStore> {
     const changed = mutant?.file === file ? sources[file].replace(mutant.from, () => mutant.to) : sources[file];
     await writeFile(join(copy, `${file}.ts`), changed);
   }
+  for (const file of ["page.ts", "errors.ts"])
+    await copyFile(new URL(`../src/${file}`, import.meta.url), join(copy, file));
   return (await import(/* @vite-ignore */ pathToFileURL(join(copy, "memory-store.ts")).href)).memoryStore;
 }
 
@@ -64,6 +66,11 @@ interface Breach {
 const wrapped: readonly (Pick<Breach, "number" | "name"> & { connect(store: Store, open: () => Store): Store })[] = [
   { number: 1, name: "two connections share nothing", connect: (_, open) => open() },
   { number: 1, name: "looks first, and claims later", connect: claimsLater },
+  {
+    number: 0,
+    name: "takes any text for a place",
+    connect: (store) => ({ ...store, list: (query) => store.list(query).catch(() => ({ records: [] })) }),
+  },
   {
     number: 2,
     name: "a lock and an effect of one key are one row",

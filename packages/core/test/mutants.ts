@@ -465,13 +465,13 @@ export const mutants: readonly Mutant[] = [
     "return ids.map(read);",
     "return ids.map(read).filter((record) => record !== null);",
   ),
-  store(0, "lists newest first", "compare(place(a), place(b))", "compare(place(b), place(a))"),
-  store(0, "lists by id alone", "compare(place(a), place(b))", "compare(a.id, b.id)"),
+  store(0, "lists newest first", "a.createdAt - b.createdAt ||", "b.createdAt - a.createdAt ||"),
+  store(0, "lists by id alone", "a.createdAt - b.createdAt || (", "("),
   store(
     0,
     "repeats the last record on the next page",
-    "compare(place(record), after) > 0",
-    "compare(place(record), after) >= 0",
+    "record.createdAt === createdAt && record.id > id",
+    "record.createdAt === createdAt && record.id >= id",
   ),
   store(0, "lists every namespace", "record.namespace === namespace &&", ""),
   store(

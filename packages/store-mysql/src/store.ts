@@ -1,5 +1,5 @@
 import type { ListQuery, Page, Store } from "@twiceproof/core/store";
-import { decisionEntry, judgeRenewal, judgeVerdict, TwiceproofError } from "@twiceproof/core/store";
+import { decisionEntry, judgeRenewal, judgeVerdict, pageOf, placeOf } from "@twiceproof/core/store";
 import { claimsOf, find } from "./claims.ts";
 import { type Connection, databaseOf, type MysqlClient } from "./client.ts";
 import { health } from "./health.ts";
@@ -78,18 +78,7 @@ export function mysqlStore(client: MysqlClient, options: MysqlStoreOptions = {})
 }
 
 async function list(db: Connection, tables: Tables, query: ListQuery): Promise<Page> {
-  const [afterAt, afterId] = query.after === undefined ? [0, ""] : parsePlace(query.after);
-  const rows = await db.rows(sql.list(tables, { ...query, limit: query.limit + 1 }, afterAt, afterId));
-  const records = rows.slice(0, query.limit).map(toRecord);
-  const last = records.at(-1);
-  return last === undefined || rows.length === records.length
-    ? { records }
-    : { records, next: `${last.createdAt}:${last.id}` };
-}
-
-function parsePlace(after: string): readonly [number, string] {
-  const [, at, id] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(after) ?? [];
-  if (at === undefined || id === undefined)
-    throw new TwiceproofError("INVALID_ARGUMENT", "`after` must be `next` of the page before.");
-  return [Number(at), id];
+  const place = placeOf(query.after);
+  const rows = await db.rows(sql.list(tables, { ...query, limit: query.limit + 1 }, place.createdAt, place.id));
+  return pageOf(rows.map(toRecord), query.limit);
 }

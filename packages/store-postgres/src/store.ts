@@ -1,5 +1,5 @@
 import type { ListQuery, Page, PruneQuery, Store } from "@twiceproof/core/store";
-import { TwiceproofError } from "@twiceproof/core/store";
+import { pageOf, placeOf } from "@twiceproof/core/store";
 import { claimMany, claimOne, find } from "./claims.ts";
 import type { PostgresClient } from "./client.ts";
 import { toHealth } from "./health.ts";
@@ -68,20 +68,12 @@ export function postgresStore(client: PostgresClient, options: PostgresStoreOpti
 
 async function list({ run, sql }: Session, query: ListQuery): Promise<Page> {
   const { namespace, limit, kind = null, state = null, scope = null, name = null, after } = query;
-  const [afterAt, afterId] = after === undefined ? [-1, ""] : parsePlace(after);
-  const rows = await run(sql.list, [namespace, afterAt, afterId, kind, scope, name, state, limit + 1]);
-  const records = rows.slice(0, limit).map((row) => toRecord(row.record));
-  const last = records.at(-1);
-  return last === undefined || rows.length === records.length
-    ? { records }
-    : { records, next: `${last.createdAt}:${last.id}` };
-}
-
-function parsePlace(after: string): readonly [number, string] {
-  const [, at, id] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(after) ?? [];
-  if (at === undefined || id === undefined)
-    throw new TwiceproofError("INVALID_ARGUMENT", "`after` must be `next` of the page before.");
-  return [Number(at), id];
+  const place = placeOf(after);
+  const rows = await run(sql.list, [namespace, place.createdAt, place.id, kind, scope, name, state, limit + 1]);
+  return pageOf(
+    rows.map((row) => toRecord(row.record)),
+    limit,
+  );
 }
 
 const pruneAtOnce = 1_000;

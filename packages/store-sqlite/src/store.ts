@@ -1,5 +1,5 @@
 import type { ListQuery, Page, Store } from "@twiceproof/core/store";
-import { decisionEntry, judgeVerdict, TwiceproofError } from "@twiceproof/core/store";
+import { decisionEntry, judgeVerdict, pageOf, placeOf } from "@twiceproof/core/store";
 import { answerFrom, apply, find, findOne, grant, note, settle, settleOpen, tryClaim } from "./claims.ts";
 import type { Database, SqliteHandle } from "./database.ts";
 import { health } from "./health.ts";
@@ -88,19 +88,14 @@ export function sqliteStore(source: string | URL | SqliteHandle): Store {
 }
 
 function list(db: Database, { namespace, limit, kind, state, scope, name, after }: ListQuery): Page {
-  const [afterAt, afterId] = after === undefined ? [-1, ""] : parsePlace(after);
+  const place = placeOf(after);
   const filters = { kind: kind ?? null, state: state ?? null, scope: scope ?? null, name: name ?? null };
-  const rows = db.all(sql.list, { namespace, afterAt, afterId, ...filters, limit: limit + 1 });
-  const records = rows.slice(0, limit).map(toRecord);
-  const last = records.at(-1);
-  return last === undefined || rows.length === records.length
-    ? { records }
-    : { records, next: `${last.createdAt}:${last.id}` };
-}
-
-function parsePlace(after: string): readonly [number, string] {
-  const [, at, id] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(after) ?? [];
-  if (at === undefined || id === undefined)
-    throw new TwiceproofError("INVALID_ARGUMENT", "`after` must be `next` of the page before.");
-  return [Number(at), id];
+  const rows = db.all(sql.list, {
+    namespace,
+    afterAt: place.createdAt,
+    afterId: place.id,
+    ...filters,
+    limit: limit + 1,
+  });
+  return pageOf(rows.map(toRecord), limit);
 }

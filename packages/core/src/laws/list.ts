@@ -159,6 +159,15 @@ export const listLaws: readonly StoreLaw[] = [
       assert.deepEqual(await told(store, ref.id), ["abandoned"]);
     },
   },
+  {
+    number: 0,
+    name: "a place that no page gave is refused",
+    async check(harness) {
+      const { store, namespace } = await scene(harness);
+      for (const after of ["nonsense", "", "1:2", "-1:".padEnd(67, "0")])
+        await assert.rejects(store.list({ namespace, limit: 10, after }), { code: "INVALID_ARGUMENT" });
+    },
+  },
 ];
 
 /** Every page, in order; the last one has no `next`. */
