@@ -466,6 +466,7 @@ export const mutants: readonly Mutant[] = [
     "return ids.map(read).filter((record) => record !== null);",
   ),
   store(0, "lists newest first", "a.createdAt - b.createdAt ||", "b.createdAt - a.createdAt ||"),
+  store(0, "lists ids of one moment backwards", "(a.id < b.id ? -1 : 1)", "(a.id < b.id ? 1 : -1)"),
   store(0, "lists by id alone", "a.createdAt - b.createdAt || (", "("),
   store(
     0,
