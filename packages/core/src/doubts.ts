@@ -5,7 +5,7 @@ import { idempotencyKey, randomId, shortRef } from "./id.ts";
 import type { Kernel } from "./kernel.ts";
 import { reach } from "./reach.ts";
 import type { ClaimRecord, DoubtRef, HistoryEntry, StoredVerdict } from "./store.ts";
-import { checkCount, checkId, checkNote } from "./validate.ts";
+import { checkCount, checkId, checkNote, checkOptions } from "./validate.ts";
 import { verdictOf } from "./verdict.ts";
 
 /** An effect that started and whose outcome nobody knows. A verdict fits only the doubt as it was read here. */
@@ -73,6 +73,9 @@ export interface Doubts {
   history(id: string): Promise<readonly DoubtEvent[]>;
 }
 
+const queryNames: Record<keyof DoubtQuery, true> = { name: true, scope: true, limit: true, after: true };
+const decidedNames: Record<keyof DecidedBy, true> = { who: true, why: true, evidence: true, decisionId: true };
+
 export function createDoubts(kernel: Kernel): Doubts {
   const within = { withinMs: kernel.storeTimeoutMs };
   const { store, namespace } = kernel;
@@ -86,6 +89,7 @@ export function createDoubts(kernel: Kernel): Doubts {
     for (const field of ["who", "why"] as const)
       if (typeof by?.[field] !== "string" || by[field].trim() === "")
         throw new TwiceproofError("INVALID_ARGUMENT", `A verdict needs \`${field}\`: it is kept in the history.`);
+    checkOptions("a verdict", by, decidedNames);
     const { decisionId = randomId(), who, why, evidence = null } = by;
     checkNote("who", who);
     checkNote("why", why);
@@ -115,7 +119,10 @@ export function createDoubts(kernel: Kernel): Doubts {
     return null;
   }
 
-  const list: Doubts["list"] = async ({ limit = 100, ...query } = {}) => {
+  const list: Doubts["list"] = async (given = {}) => {
+    // A misspelt filter would list all doubts, and a loop would decide them.
+    checkOptions("doubts.list", given, queryNames);
+    const { limit = 100, ...query } = given;
     checkCount("limit", limit);
     const page = await reach(
       () => store.list({ ...query, limit, namespace, kind: "effect", state: "in-doubt" }),

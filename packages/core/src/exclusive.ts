@@ -1,7 +1,7 @@
 import type { Kernel } from "./kernel.ts";
 import { lockWanted, underLock } from "./lock.ts";
 import { askedToStop, lockBusy, lockLost } from "./problems.ts";
-import { checkKey, checkLeaseMs, checkOptions, checkWaitMs } from "./validate.ts";
+import { checkBody, checkKey, checkLeaseMs, checkOptions, checkWaitMs } from "./validate.ts";
 
 export interface ExclusiveOptions {
   /** How long a silent holder counts as alive. Default 30,000, at least 1,000. */
@@ -29,6 +29,7 @@ export async function exclusive<Result>(
 ): Promise<Result> {
   checkOptions("exclusive", options, optionNames);
   const { leaseMs = 30_000, waitMs = 0, signal } = options;
+  checkBody("exclusive(key, body)", body);
   checkKey(key);
   checkLeaseMs(leaseMs);
   checkWaitMs(waitMs);

@@ -92,7 +92,9 @@ export function testTwiceproof(options: Omit<TwiceproofOptions, "store" | "store
         ended
           .finally(() => victim.spare())
           .then(() => {
-            throw new Error(`the code ended before it reached "${point}": does it return, or await, what it calls?`);
+            throw new Error(
+              `the code ended before it reached "${point}": does it return, or await, what it calls? Or was it done before?`,
+            );
           }),
       ]);
       ended.catch(() => undefined);
@@ -104,7 +106,11 @@ export function testTwiceproof(options: Omit<TwiceproofOptions, "store" | "store
     advance(ms) {
       aheadMs += ms;
     },
-    executions: (name) => started.get(name) ?? 0,
+    executions(name) {
+      if (typeof name !== "string" || name.includes(":"))
+        throw new TypeError('give the name of an effect, not its key: of "welcome:42" that is "welcome"');
+      return started.get(name) ?? 0;
+    },
     close: () => living.tp.close({ graceMs: 0 }),
   };
 }

@@ -38,15 +38,18 @@ export interface Once {
    * Runs `body` unless the key was done before, anywhere; then gives back what was recorded.
    *
    * @throws TwiceproofError `EFFECT_IN_DOUBT`, `EFFECT_RUNNING`, `EFFECT_KEY_REUSED`, `EFFECT_REFUSED`, `EFFECT_NOT_EXECUTED`,
-   * `EFFECT_RESULT_UNAVAILABLE`, `WAITS_FOR_ITSELF`, `RUN_LOST`, `CLOSED`, `INVALID_ARGUMENT`, or one about the store; a TypeError for an `input`
-   * without a canonical form; the reason of an aborted signal
+   * `EFFECT_RESULT_UNAVAILABLE`, `WAITS_FOR_ITSELF`, `RUN_LOST`, `CLOSED`, `INVALID_ARGUMENT`, or one about the store;
+   * a TypeError for an `input` without a canonical form; the reason of an aborted signal
    */
   <Result>(
     key: string,
     body: (context: EffectContext) => Result | Promise<Result>,
     options?: OnceOptions<NoInfer<Result>>,
   ): Promise<Result>;
-  /** The same for a defined effect. Also throws `INVALID_INPUT` and `IDENTITY_MISSING`, and a TypeError for input without a canonical form. */
+  /**
+   * The same for a defined effect. Also throws `INVALID_INPUT` and `IDENTITY_MISSING`. (Last, because TypeScript explains a
+   * misfit by the last overload: this one has more to get wrong.)
+   */
   <Raw, Input, Result>(effect: Effect<Raw, Input, Result>, input: NoInfer<Raw>, options?: CallOptions): Promise<Result>;
 }
 

@@ -22,7 +22,7 @@ export function inDoubt(
       ref,
       help: [
         `Claim ${call.id}${record ? `, token ${record.token}, held by ${record.holder}, claimed ${new Date(record.claimedAt).toISOString()}` : ""}.`,
-        "Find out whether it happened, then settle it: tp.doubts.list(), tp.doubts.resolve(doubt, done(…) | notDone() | refused(…), { who, why }).",
+        "Find out whether it happened, then settle it: tp.doubts.list(), tp.doubts.resolve(doubt, done(…) | doneWithoutResult() | notDone() | refused(…), { who, why }).",
       ].join("\n"),
       ...(record && { holder: holderFacts(record) }),
       ...rest,

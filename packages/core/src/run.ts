@@ -7,7 +7,7 @@ import type { Once, RunPlace } from "./once.ts";
 import { createOnce } from "./once.ts";
 import { askedToStop, runOvertaken, threadBusy } from "./problems.ts";
 import type { ClaimRef } from "./store.ts";
-import { checkLeaseMs, checkOptions, checkScope } from "./validate.ts";
+import { checkBody, checkLeaseMs, checkOptions, checkScope } from "./validate.ts";
 
 export interface RunOptions {
   /** What the run works on. One run per thread at a time, in this namespace, on any number of machines. */
@@ -61,6 +61,7 @@ export async function withRun<Result>(
 ): Promise<Result> {
   checkOptions("withRun", options, optionNames);
   const { thread, runId = randomId(), turn = runId, lock = true, leaseMs = 30_000, signal } = options;
+  checkBody("withRun(options, body)", body);
   checkScope("thread", thread);
   checkScope("runId", runId);
   checkScope("turn", turn);

@@ -95,7 +95,7 @@ export function assemble(options: TwiceproofOptions, fixed: { readonly settleDel
   if (typeof store?.claim !== "function")
     throw new TwiceproofError(
       "INVALID_ARGUMENT",
-      '`store` is missing: give createTwiceproof a store, such as sqliteStore("app.db").',
+      '`store` is missing, or is none: give createTwiceproof a store, such as sqliteStore("app.db").',
     );
   checkNamespace(namespace);
   checkDuration("storeTimeoutMs", storeTimeoutMs, 100);
@@ -119,7 +119,9 @@ export function assemble(options: TwiceproofOptions, fixed: { readonly settleDel
 
     exclusive: async (key, body, lockOptions = {}) => await exclusive(kernel, key, body, lockOptions),
 
-    async close({ graceMs = 25_000 } = {}) {
+    async close(closeOptions = {}) {
+      checkOptions("close", closeOptions, { graceMs: true });
+      const { graceMs = 25_000 } = closeOptions;
       // What a handler of SIGTERM has worked out, such as 12.5, must not keep it from closing.
       checkDuration("graceMs", typeof graceMs === "number" ? Math.floor(graceMs) : graceMs);
       if (frames().length > 0)

@@ -80,6 +80,10 @@ function refuse(label: string, rule: string): never {
   throw new TwiceproofError("INVALID_ARGUMENT", `\`${label}\` ${rule}.`);
 }
 
+export function checkBody(what: string, body: unknown): void {
+  if (typeof body !== "function") refuse(what, "needs a function as its second argument");
+}
+
 /** A misspelt name would otherwise be a rule that silently does not hold. */
 export function checkOptions(what: string, options: object, names: Readonly<Record<string, true>>): void {
   const stranger = Object.keys(options).find((name) => !Object.hasOwn(names, name));

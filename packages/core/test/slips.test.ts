@@ -93,6 +93,9 @@ describe("slips of the pen that would otherwise go unnoticed", () => {
       () => tp.once(defineEffect({ name: "x", key: () => "k:1", run }), undefined, { leaseMs: 1_000 } as never),
       () => tp.withRun({ thread: "t", runid: "r" } as never, run),
       () => tp.exclusive("k", run, { leasems: 1_000 } as never),
+      () => tp.doubts.list({ nmae: "x" } as never),
+      () => tp.doubts.resolve({ id: "0".repeat(64), token: 1, version: 1 }, done(1), { ...by, evidnce: "x" } as never),
+      () => tp.close({ grace: 1 } as never),
     ];
     for (const attempt of tries)
       expect(await problem((async () => attempt())())).toMatchObject({
@@ -100,6 +103,21 @@ describe("slips of the pen that would otherwise go unnoticed", () => {
         message: expect.stringContaining("is no option of"),
       });
     expect(asked("claim")).toHaveLength(0);
+  });
+
+  it("a body that is missing is told before anything is claimed, and the name of an effect is not its key", async () => {
+    const { tp, asked } = world();
+    const calls = [
+      () => tp.exclusive("k", { waitMs: 1 } as never),
+      () => tp.withRun({ thread: "t" }, undefined as never),
+    ];
+    for (const call of calls)
+      expect(await problem(call())).toMatchObject({
+        code: "INVALID_ARGUMENT",
+        message: expect.stringContaining("function"),
+      });
+    expect(asked("claim")).toHaveLength(0);
+    expect(() => testTwiceproof().executions("pay:1")).toThrow("not its key");
   });
 
   it("a store that is none says what it is", async () => {
