@@ -25,7 +25,9 @@ export async function claim(
   kernel: Kernel,
   wanted: Wanted,
 ): Promise<
-  Won | { readonly answer: "taken"; readonly record: ClaimRecord } | Extract<ClaimResult, { answer: "fenced" }>
+  | Won
+  | { readonly answer: "taken"; readonly record: ClaimRecord }
+  | Extract<ClaimResult, { answer: "behind" | "fenced" }>
 > {
   const ask = wanted.kind === "lock" ? kernel.claimLock : kernel.claimEffect;
   let free: ClaimRecord | undefined;
@@ -43,7 +45,7 @@ export async function claim(
       throw nothingExecuted(error);
     });
     if (result.answer === "won") return { answer: "won", ref: { ...ref, token: result.token }, sent };
-    if (result.answer === "fenced" || result.answer === "taken") return result;
+    if (result.answer !== "free") return result;
     if (round === maxRounds) return { answer: "taken", record: result.record };
     free = result.record;
   }

@@ -92,6 +92,7 @@ function concerns(result: ClaimResult, other: ClaimRequest): boolean {
         result.record.attemptId !== other.attemptId
       );
     case "won":
+    case "behind":
     case "fenced":
       return false;
   }

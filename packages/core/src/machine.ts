@@ -79,7 +79,9 @@ export interface Judged<Answer> {
     /** Back in doubt, until a verdict: claimed, abandoned, disputed, settled by nobody. */
     | { readonly to: "disputed" }
     /** The claim that stands there now is asked to stop. */
-    | { readonly to: "cancel-requested" };
+    | { readonly to: "cancel-requested" }
+    /** Released under the next token, which belongs to this attempt id and so to nobody. */
+    | { readonly to: "unlocked"; readonly attemptId: string };
   readonly history?: HistoryEvent;
 }
 
@@ -133,23 +135,54 @@ export function judgeVerdict(
 ): Judged<"done" | "already" | "refused"> {
   const event = verdictEvent(verdict);
   if (decided !== null) {
-    const payload = verdict.state === "reopened" ? null : verdict.payload;
-    const same = decided.what === event && decided.token === doubt.token && samePayload(decided.payload, payload);
+    const same =
+      decided.what === event && decided.token === doubt.token && samePayload(decided.payload, payloadOf(verdict));
     return { answer: same ? "already" : "refused" };
   }
-  const fits =
-    record !== null &&
-    record.kind === "effect" &&
-    record.token === doubt.token &&
-    record.version === doubt.version &&
-    record.state === (verdict.state === "reopened" ? "failed" : "in-doubt");
-  if (!fits) return { answer: "refused" };
-  const settled = verdict.state === "reopened" ? ({ state: "released", payload: null } as const) : verdict;
-  return { answer: "done", change: { to: "settled", ...settled, byVerdict: true }, history: event };
+  const fits = record !== null && record.token === doubt.token && record.version === doubt.version;
+  const change = fits ? verdictChange(record, verdict) : undefined;
+  return change === undefined ? { answer: "refused" } : { answer: "done", change, history: event };
 }
 
-export function verdictEvent(verdict: StoredVerdict): HistoryEvent {
-  return verdict.state === "reopened" ? "reopened" : `verdict-${verdict.state}`;
+/** Undefined: this verdict is none of such a record. */
+function verdictChange(record: ClaimRecord, verdict: StoredVerdict): Judged<unknown>["change"] {
+  switch (verdict.state) {
+    case "unlocked":
+      return isHeldLock(record) ? { to: "unlocked", attemptId: verdict.attemptId } : undefined;
+    case "cancel-requested":
+      return isHeldLock(record) ? { to: "cancel-requested" } : undefined;
+    case "reopened": {
+      if (record.kind !== "effect" || record.state !== "failed") return undefined;
+      return { to: "settled", state: "released", payload: null, byVerdict: true };
+    }
+    case "completed":
+    case "failed":
+    case "released":
+      if (record.kind !== "effect" || record.state !== "in-doubt") return undefined;
+      return { to: "settled", ...verdict, byVerdict: true };
+  }
+}
+
+/** Also by one who seems to be dead. */
+function isHeldLock(record: ClaimRecord): boolean {
+  return record.kind === "lock" && (record.state === "claimed" || record.state === "lapsed");
+}
+
+export function verdictEvent({ state }: StoredVerdict): HistoryEvent {
+  switch (state) {
+    case "reopened":
+    case "unlocked":
+    case "cancel-requested":
+      return state;
+    case "completed":
+    case "failed":
+    case "released":
+      return `verdict-${state}`;
+  }
+}
+
+function payloadOf(verdict: StoredVerdict): Payload | null {
+  return "payload" in verdict ? verdict.payload : null;
 }
 
 /** A decision as a history entry lacks only `at`, `token` and a null `attemptId`; every store writes the same one. */
@@ -160,7 +193,7 @@ export function decisionEntry(verdict: StoredVerdict, by: Decision): Omit<Histor
     why: by.why,
     evidence: by.evidence,
     decisionId: by.decisionId,
-    payload: verdict.state === "reopened" ? null : verdict.payload,
+    payload: payloadOf(verdict),
   };
 }
 

@@ -22,6 +22,7 @@ import type {
   Page,
   Payload,
   PruneQuery,
+  Queued,
   Renewal,
   Renewed,
   Resolved,
@@ -29,6 +30,8 @@ import type {
   Settlement,
   Store,
   StoredVerdict,
+  Ticket,
+  TicketRequest,
 } from "./store.ts";
 
 /** Captured when the module loads: fake timers in a user's tests must not stop the leases. */
@@ -50,6 +53,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const now = (): number => Math.floor(clock());
   const rows = new Map<string, Row>();
   const histories = new Map<string, readonly HistoryEntry[]>();
+  const lines = new Map<string, readonly Omit<Ticket, "readAt">[]>();
 
   function read(id: string): ClaimRecord | null {
     const row = rows.get(id);
@@ -62,6 +66,24 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   function write(id: string, change: Partial<Row>): void {
     const row = rows.get(id);
     if (row !== undefined) rows.set(id, { ...row, ...change, version: row.version + 1 });
+  }
+
+  function living(id: string): readonly Omit<Ticket, "readAt">[] {
+    const at = now();
+    return (lines.get(id) ?? []).filter(({ leaseUntil }) => leaseUntil > at);
+  }
+
+  function drop(id: string, ticketId: string | undefined): void {
+    lines.set(
+      id,
+      living(id).filter((ticket) => ticket.ticketId !== ticketId),
+    );
+  }
+
+  function ahead(id: string, ticketId: string | undefined): number {
+    const line = living(id);
+    const place = line.findIndex((ticket) => ticket.ticketId === ticketId);
+    return place === -1 ? line.length : place;
   }
 
   function note(id: string, entry: Omit<HistoryEntry, "at">): void {
@@ -89,6 +111,13 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
       case "cancel-requested":
         write(id, { cancelRequested: true });
         break;
+      case "unlocked": {
+        const { attemptId } = change;
+        const token = (rows.get(id)?.token ?? 0) + 1;
+        const open = { abandoned: false, cancelRequested: false, payload: null } as const;
+        write(id, { ...open, stored: "released", attemptId, token, byVerdict: true, settledAt: now() });
+        break;
+      }
     }
   }
 
@@ -96,12 +125,25 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     const record = read(request.id);
     const judged = judgeClaim(record, request);
     if (record !== null && judged === "won") return { answer: "won", token: record.token };
+    if (judged !== "taken" && ahead(request.id, request.ticketId) > 0) return { answer: "behind", record };
     if (record !== null && judged !== "grant") return { answer: judged === "free" ? "free" : "taken", record };
     const lock = request.fence === null ? null : read(request.fence.id);
     if (!holdsFence(lock, request.fence)) return { answer: "fenced", record: lock };
     const granted = grant(record, request, now());
     rows.set(request.id, granted);
+    drop(request.id, request.ticketId);
     return { answer: "won", token: granted.token };
+  }
+
+  function queue({ id, maxQueue, ...request }: TicketRequest): Queued {
+    const { leaseMs, ...facts } = request;
+    const line = living(id);
+    const mine = line.find(({ ticketId }) => ticketId === facts.ticketId);
+    if (mine === undefined && line.length >= maxQueue) return { answer: "full", depth: line.length };
+    const at = now();
+    const ticket = Object.freeze({ ...facts, queuedAt: mine?.queuedAt ?? at, leaseUntil: at + leaseMs });
+    lines.set(id, mine === undefined ? [...line, ticket] : line.map((each) => (each === mine ? ticket : each)));
+    return { answer: "queued", ahead: ahead(id, facts.ticketId), record: read(id) };
   }
 
   function renew({ leaseMs, ...ref }: Renewal): Renewed {
@@ -150,6 +192,19 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
       apply(doubt.id, change);
       if (history !== undefined) note(doubt.id, { ...decisionEntry(verdict, by), token: doubt.token, attemptId: null });
       return answer;
+    },
+
+    async queue(request) {
+      return queue(request);
+    },
+
+    async leave(id, ticketId) {
+      drop(id, ticketId);
+    },
+
+    async line(id) {
+      const readAt = now();
+      return living(id).map((ticket) => Object.freeze({ ...ticket, readAt }));
     },
 
     async get(ids) {
@@ -206,7 +261,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
 
 /** A new claim keeps only what names the row, and counts on. */
 function grant(record: ClaimRecord | null, request: ClaimRequest, at: number): Row {
-  const { seen, fence, ...facts } = request;
+  const { seen, fence, ticketId, ...facts } = request;
   return {
     ...facts,
     stored: "claimed",

@@ -40,6 +40,9 @@ async function tryOnce<Result>(
   switch (claimed.answer) {
     case "fenced":
       throw runLost(call.runId);
+    case "behind":
+      // Of locks only.
+      return "again";
     case "taken":
       return await meet(kernel, call, await outlast(kernel, call, claimed.record, leftMs), leftMs);
     case "won": {

@@ -15,8 +15,14 @@ export interface Store {
   settle(settlements: readonly Settlement[]): Promise<readonly Settled[]>;
   /** The holder gives up without knowing the outcome. From here only a settlement or a verdict may follow (promise 9). */
   abandon(ref: ClaimRef, reason: string): Promise<void>;
-  /** Somebody other than the holder ends a doubt. Row and history change together or not at all (promise 15). */
+  /** Somebody other than the holder ends a doubt, or decides about a lock. Row and history change together or not at all (promise 15). */
   resolve(doubt: DoubtRef, verdict: StoredVerdict, by: Decision): Promise<Resolved>;
+  /** Enters the line of a lock, or keeps the place in it; the same ticket asked again tells its place. */
+  queue(request: TicketRequest): Promise<Queued>;
+  /** Leaves the line. A ticket that is not there has left already. */
+  leave(id: string, ticketId: string): Promise<void>;
+  /** Who waits for a lock and is alive, first come first. */
+  line(id: string): Promise<readonly Ticket[]>;
   get(ids: readonly string[]): Promise<readonly (ClaimRecord | null)[]>;
   /** Oldest first, by time of creation and id. */
   list(query: ListQuery): Promise<Page>;
@@ -68,6 +74,8 @@ export interface ClaimRequest {
   readonly seen: number | null;
   /** The lock under which this claim is made; null outside of runs. Checked in the same atomic step (promise 14). */
   readonly fence: ClaimRef | null;
+  /** Of a lock: the claimant's place in its line, if it has one. Who wins has left the line, in the same atomic step. */
+  readonly ticketId?: string | undefined;
 }
 
 export type ClaimResult =
@@ -75,6 +83,8 @@ export type ClaimResult =
   /** Released, or a lapsed lock, of the same fingerprint: ask again and name `record.version`. */
   | { readonly answer: "free"; readonly record: ClaimRecord }
   | { readonly answer: "taken"; readonly record: ClaimRecord }
+  /** The lock is free, and somebody who is alive waits before this claimant. `record` is null when nobody ever held it. */
+  | { readonly answer: "behind"; readonly record: ClaimRecord | null }
   /** The run no longer holds its lock. `record` is the lock's, null when it has none. */
   | { readonly answer: "fenced"; readonly record: ClaimRecord | null };
 
@@ -106,6 +116,39 @@ export type SettledState = "completed" | "failed" | "released";
  */
 export type Settled = "settled" | "already" | "disputed" | "lost";
 
+/**
+ * A place in the line of a lock: first come, first served, by the order in which `queue` put them there. A ticket that is
+ * not renewed within its lease is out of the line, and enters again at its end.
+ */
+export interface TicketRequest {
+  /** The lock's. */
+  readonly id: string;
+  /** 32 lower-case hex digits, drawn afresh for each wait. */
+  readonly ticketId: string;
+  readonly runId: string | null;
+  /** Who waits, for people: never compared. */
+  readonly holder: string;
+  readonly leaseMs: number;
+  /** The most that may wait; whoever is in the line already keeps its place. */
+  readonly maxQueue: number;
+}
+
+export type Queued =
+  /** `ahead`: how many wait before it. `record`: the lock's, as in the same look; null when nobody ever held it. */
+  | { readonly answer: "queued"; readonly ahead: number; readonly record: ClaimRecord | null }
+  /** As many as may wait do; nothing was entered. */
+  | { readonly answer: "full"; readonly depth: number };
+
+/** Times as in a record. */
+export interface Ticket {
+  readonly ticketId: string;
+  readonly runId: string | null;
+  readonly holder: string;
+  readonly queuedAt: number;
+  readonly leaseUntil: number;
+  readonly readAt: number;
+}
+
 /** A doubt as it was read *before* the evidence was gathered: any later write makes the verdict refused (promise 18). */
 export interface DoubtRef {
   readonly id: string;
@@ -116,7 +159,11 @@ export interface DoubtRef {
 export type StoredVerdict =
   | { readonly state: SettledState; readonly payload: Payload | null }
   /** Opens a `failed` effect again: the only way out of that state. */
-  | { readonly state: "reopened" };
+  | { readonly state: "reopened" }
+  /** Takes a lock from its holder, alive or not: the token grows by one, and nobody has it. `attemptId` is drawn for that token. */
+  | { readonly state: "unlocked"; readonly attemptId: string }
+  /** Asks the holder of a lock to stop; it holds the lock until it does. */
+  | { readonly state: "cancel-requested" };
 
 export interface Decision {
   /** 32 lower-case hex digits. The same decision sent twice answers `already`. */
@@ -194,7 +241,13 @@ export interface HistoryEntry {
 }
 
 /** `late-…`: what a holder said after a verdict had decided otherwise. */
-export type HistoryEvent = "abandoned" | `verdict-${SettledState}` | "reopened" | `late-${SettledState}`;
+export type HistoryEvent =
+  | "abandoned"
+  | `verdict-${SettledState}`
+  | "reopened"
+  | "unlocked"
+  | "cancel-requested"
+  | `late-${SettledState}`;
 
 export interface PruneQuery {
   readonly namespace: string;
