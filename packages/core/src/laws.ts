@@ -11,11 +11,15 @@ import { holderLaws } from "./laws/holder.ts";
 import { keepLaws } from "./laws/keep.ts";
 import { keyLaws } from "./laws/key.ts";
 import { lateLaws } from "./laws/late.ts";
+import { lineLaws } from "./laws/line.ts";
 import { listLaws } from "./laws/list.ts";
 import { payloadLaws } from "./laws/payload.ts";
 import { renewalLaws } from "./laws/renewal.ts";
 import { repeatedClaimLaws } from "./laws/repeat-claim.ts";
 import { repeatedWordLaws } from "./laws/repeat-word.ts";
+import { stopLaws } from "./laws/stop.ts";
+import { stopVerdictLaws } from "./laws/stop-verdict.ts";
+import { turnLaws } from "./laws/turn.ts";
 import { verdictLaws } from "./laws/verdict.ts";
 
 export type { StoreHarness, StoreLaw } from "./laws/harness.ts";
@@ -39,5 +43,9 @@ export const storeLaws: readonly StoreLaw[] = [
   ...historyLaws,
   ...batchLaws,
   ...verdictLaws,
+  ...lineLaws,
+  ...turnLaws,
+  ...stopLaws,
+  ...stopVerdictLaws,
   ...listLaws,
 ].sort((a, b) => a.number - b.number);

@@ -4,7 +4,7 @@ import type { Store } from "../store.ts";
 export interface StoreHarness {
   /** A further, independent connection to the same data, migrated. Closed by `close`, not by the laws. */
   connect(): Promise<Store>;
-  /** As if the store's clock had passed every lease. It may hit every row of the database; no row's version changes. */
+  /** As if the store's clock had passed every lease, of claims and of tickets. It may hit every row of the database; no row's version changes. */
   expireLeases(): Promise<void>;
   close(): Promise<void>;
 }

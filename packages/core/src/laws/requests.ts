@@ -125,6 +125,25 @@ export async function resolve(
   return store.resolve({ id, token, version }, state === "reopened" ? { state } : { state, payload }, by);
 }
 
+/** Takes a lock from its holder. */
+export async function unlock(
+  store: Store,
+  { id, token, version }: DoubtRef,
+  by: Decision = decision(),
+  attemptId: string = randomId(),
+): Promise<Resolved> {
+  return store.resolve({ id, token, version }, { state: "unlocked", attemptId }, by);
+}
+
+/** Asks the holder of a lock to stop. */
+export async function askToStop(
+  store: Store,
+  { id, token, version }: DoubtRef,
+  by: Decision = decision(),
+): Promise<Resolved> {
+  return store.resolve({ id, token, version }, { state: "cancel-requested" }, by);
+}
+
 export function decision(more: Partial<Decision> = {}): Decision {
   return { decisionId: randomId(), who: "ana@example.com", why: "asked the bank", evidence: null, ...more };
 }
