@@ -14,12 +14,14 @@ import { lateLaws } from "./laws/late.ts";
 import { lineLaws } from "./laws/line.ts";
 import { listLaws } from "./laws/list.ts";
 import { payloadLaws } from "./laws/payload.ts";
+import { placeLaws } from "./laws/place.ts";
 import { renewalLaws } from "./laws/renewal.ts";
 import { repeatedClaimLaws } from "./laws/repeat-claim.ts";
 import { repeatedWordLaws } from "./laws/repeat-word.ts";
 import { stopLaws } from "./laws/stop.ts";
 import { stopVerdictLaws } from "./laws/stop-verdict.ts";
 import { turnLaws } from "./laws/turn.ts";
+import { turnAnswerLaws } from "./laws/turn-answer.ts";
 import { verdictLaws } from "./laws/verdict.ts";
 
 export type { StoreHarness, StoreLaw } from "./laws/harness.ts";
@@ -44,7 +46,9 @@ export const storeLaws: readonly StoreLaw[] = [
   ...batchLaws,
   ...verdictLaws,
   ...lineLaws,
+  ...placeLaws,
   ...turnLaws,
+  ...turnAnswerLaws,
   ...stopLaws,
   ...stopVerdictLaws,
   ...listLaws,

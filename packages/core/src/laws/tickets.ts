@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { randomId } from "../id.ts";
 import type { ClaimRecord, ClaimRequest, Store, TicketRequest } from "../store.ts";
-import { claim, leaseMs, rival } from "./requests.ts";
+import type { StoreHarness } from "./harness.ts";
+import { claim, lapse, leaseMs, look, rival, type Scene, settle, unlock, win } from "./requests.ts";
 
 /** A wait for the lock of this request. */
 export function ticketOf({ id }: Pick<ClaimRequest, "id">, more: Partial<TicketRequest> = {}): TicketRequest {
@@ -46,4 +47,20 @@ export async function behind(store: Store, request: ClaimRequest): Promise<Claim
 
 export function idsOf(tickets: readonly TicketRequest[]): readonly string[] {
   return tickets.map(({ ticketId }) => ticketId);
+}
+
+/** One lock of each kind of free, with its version. */
+export async function freeLocks(
+  harness: StoreHarness,
+  { store, lock }: Pick<Scene, "store" | "lock">,
+): Promise<readonly (readonly [request: ClaimRequest, version: number])[]> {
+  const requests = ["lapsed", "abandoned", "released", "unlocked"].map((key) => lock(key));
+  const [lapsed, abandoned, released, unlocked] = requests;
+  assert.ok(lapsed && abandoned && released && unlocked);
+  await lapse(harness, store, lapsed);
+  await store.abandon(await win(store, abandoned), "shutdown");
+  await settle(store, await win(store, released), "released");
+  await win(store, unlocked);
+  assert.equal(await unlock(store, await look(store, unlocked.id)), "done");
+  return Promise.all(requests.map(async (request) => [request, (await look(store, request.id)).version] as const));
 }
