@@ -12,3 +12,4 @@ export { type ClaimSpace, claimId, randomId, shortRef } from "./id.ts";
 export * from "./machine.ts";
 export { type Place, pageOf, placeOf } from "./page.ts";
 export type * from "./store.ts";
+export * from "./ticket.ts";

@@ -23,6 +23,11 @@ export interface Store {
   leave(id: string, ticketId: string): Promise<void>;
   /** Who waits for a lock and is alive, first come first. */
   line(id: string): Promise<readonly Ticket[]>;
+  /**
+   * Optional, and nothing may depend on it: calls `wake` soon after a lock was freed for which somebody waits. Those who
+   * wait look by themselves too, a little later. The returned function ends it.
+   */
+  watch?(id: string, wake: () => void): () => void;
   get(ids: readonly string[]): Promise<readonly (ClaimRecord | null)[]>;
   /** Oldest first, by time of creation and id. */
   list(query: ListQuery): Promise<Page>;
