@@ -8,6 +8,8 @@ import { type StoreHarness, type StoreLaw, storeLaws } from "../src/laws.ts";
 import { memoryStore } from "../src/memory-store.ts";
 import type { ClaimRequest, Store } from "../src/store.ts";
 import { type Mutant, mutants } from "./mutants.ts";
+import { lineMutants } from "./mutants-line.ts";
+import { stopMutants } from "./mutants-stop.ts";
 
 type MakeStore = typeof memoryStore;
 
@@ -66,6 +68,7 @@ interface Breach {
 const wrapped: readonly (Pick<Breach, "number" | "name"> & { connect(store: Store, open: () => Store): Store })[] = [
   { number: 1, name: "two connections share nothing", connect: (_, open) => open() },
   { number: 1, name: "looks first, and claims later", connect: claimsLater },
+  { number: 1, name: "looks at the line first, and claims later", connect: claimsPastTheLine },
   {
     number: 0,
     name: "takes any text for a place",
@@ -99,7 +102,7 @@ const wrapped: readonly (Pick<Breach, "number" | "name"> & { connect(store: Stor
 ];
 
 const breaches: readonly Breach[] = [
-  ...mutants.map((mutant, index) => ({
+  ...[...mutants, ...lineMutants, ...stopMutants].map((mutant, index) => ({
     ...mutant,
     run: once(async () => {
       expect(sources[mutant.file].split(mutant.from), "the rule stands elsewhere in the source now").toHaveLength(2);
@@ -143,6 +146,21 @@ function claimsLater(store: Store): Store {
       const before = await store.get(requests.map(({ id }) => id));
       const results = await store.claim(requests);
       return results.map((result, index) => (before[index] === null ? { answer: "won", token: 1 } : result));
+    },
+  };
+}
+
+/** The same race at the line: nobody waits when it looks, and nobody is looked for when it claims. */
+function claimsPastTheLine(store: Store): Store {
+  const first = async (id: string) => (await store.line(id))[0]?.ticketId;
+  return {
+    ...store,
+    async claim(requests) {
+      const seen = await Promise.all(requests.map(({ id }) => first(id)));
+      const now = await Promise.all(requests.map(({ id }) => first(id)));
+      return store.claim(
+        requests.map((request, index) => (seen[index] === undefined ? { ...request, ticketId: now[index] } : request)),
+      );
     },
   };
 }

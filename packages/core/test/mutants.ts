@@ -8,14 +8,14 @@ export interface Mutant {
   readonly to: string;
 }
 
-const machine = (number: number, name: string, from: string, to: string): Mutant => ({
+export const machine = (number: number, name: string, from: string, to: string): Mutant => ({
   number,
   name,
   file: "machine",
   from,
   to,
 });
-const store = (number: number, name: string, from: string, to: string): Mutant => ({
+export const store = (number: number, name: string, from: string, to: string): Mutant => ({
   number,
   name,
   file: "memory-store",
@@ -269,12 +269,7 @@ export const mutants: readonly Mutant[] = [
     `record.kind !== "effect" || record.state !== "in-doubt"`,
     `record.state !== "in-doubt" && record.state !== "lapsed"`,
   ),
-  machine(
-    5,
-    "a verdict ends a living claim",
-    `record.state !== "in-doubt") return`,
-    `!isOpen(record)) return`,
-  ),
+  machine(5, "a verdict ends a living claim", `record.state !== "in-doubt") return`, `!isOpen(record)) return`),
   machine(
     18,
     "reopens what was released",
@@ -293,14 +288,14 @@ export const mutants: readonly Mutant[] = [
     `record.state !== "in-doubt") return`,
     `record.state === "claimed") return`,
   ),
-  machine(15, "a verdict is not in the history", `{ answer: "done", change, history: event };`, `{ answer: "done", change };`),
-  machine(15, "a verdict's evidence is not kept", "evidence: by.evidence,", "evidence: null,"),
   machine(
     15,
-    "a verdict's payload is not in its entry",
-    "payload: payloadOf(verdict),",
-    "payload: null,",
+    "a verdict is not in the history",
+    `{ answer: "done", change, history: event };`,
+    `{ answer: "done", change };`,
   ),
+  machine(15, "a verdict's evidence is not kept", "evidence: by.evidence,", "evidence: null,"),
+  machine(15, "a verdict's payload is not in its entry", "payload: payloadOf(verdict),", "payload: null,"),
   store(3, "the token stands still", "token: (record?.token ?? 0) + 1", "token: record?.token ?? 1"),
   store(18, "the version stands still on a row", "version: row.version + 1", "version: row.version"),
   store(13, "the version starts again with each claim", "version: (record?.version ?? 0) + 1", "version: 1"),
@@ -323,7 +318,12 @@ export const mutants: readonly Mutant[] = [
     "byVerdict: false,\n    cancelRequested: false",
     "byVerdict: false,\n    cancelRequested: record?.cancelRequested ?? false",
   ),
-  store(2, "the next claim inherits the abandonment", "abandoned: false,\n", "abandoned: record?.abandoned ?? false,\n"),
+  store(
+    2,
+    "the next claim inherits the abandonment",
+    "abandoned: false,\n",
+    "abandoned: record?.abandoned ?? false,\n",
+  ),
   store(
     9,
     "a renewal shortens the lease",

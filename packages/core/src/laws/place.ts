@@ -15,6 +15,7 @@ export const placeLaws: readonly StoreLaw[] = [
       const before = (await store.health()).now;
       await enter(store, { ...ticket, leaseMs: leaseMs / 10 });
       const [short] = await other.line(ticket.id);
+      await clockPast(store, short?.readAt ?? 0);
       assert.equal(await enter(other, ticket), 0);
       const [long] = await store.line(ticket.id);
       const after = (await other.health()).now;

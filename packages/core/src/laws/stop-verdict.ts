@@ -207,7 +207,8 @@ export const stopVerdictLaws: readonly StoreLaw[] = [
       for (let round = 0; round < 10; round++) {
         const ref = await win(store, lock(`thread:${round}`));
         const held = await look(other, ref.id);
-        const [said, verdict] = await Promise.all([settle(store, ref, "released"), unlock(other, held)]);
+        const early = round % 2 ? unlock(other, held) : undefined;
+        const [said, verdict] = await Promise.all([settle(store, ref, "released"), early ?? unlock(other, held)]);
         const { token, byVerdict } = await look(store, ref.id);
         const story = [said, verdict, token, byVerdict, await told(store, ref.id)];
         const unlocked = ["lost", "done", 2, true, ["unlocked"]];
@@ -223,7 +224,8 @@ export const stopVerdictLaws: readonly StoreLaw[] = [
       for (let round = 0; round < 10; round++) {
         const ref = await win(store, lock(`thread:${round}`));
         const held = await look(other, ref.id);
-        const [said, verdict] = await Promise.all([renew(store, ref), unlock(other, held)]);
+        const early = round % 2 ? unlock(other, held) : undefined;
+        const [said, verdict] = await Promise.all([renew(store, ref), early ?? unlock(other, held)]);
         const { state } = await look(store, ref.id);
         // Blocked by the unlock it may be told to ask again.
         const heard = said === "busy" ? await renew(store, ref) : said;

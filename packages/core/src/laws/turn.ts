@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { randomId } from "../id.ts";
 import type { StoreLaw } from "./harness.ts";
-import { changesNothing, claim, facts, look, rival, scene, settle, unlock, win } from "./requests.ts";
-import { behind, enterAll, freeLocks, idsOf, ticketOf, turnOf, waiting } from "./tickets.ts";
+import { changesNothing, claim, clockPast, facts, look, rival, scene, settle, unlock, win } from "./requests.ts";
+import { behind, enter, enterAll, freeLocks, idsOf, ticketOf, turnOf, waiting } from "./tickets.ts";
 
 /** Whose turn it is: claims of a lock for which somebody waits. */
 export const turnLaws: readonly StoreLaw[] = [
@@ -75,6 +75,22 @@ export const turnLaws: readonly StoreLaw[] = [
   },
   {
     number: 1,
+    name: "the dead hold up nobody: neither those who wait behind them nor a newcomer",
+    async check(harness) {
+      const { store, other, lock } = await scene(harness);
+      const request = lock("thread:1");
+      const living = ticketOf(request);
+      await enter(store, ticketOf(request, { leaseMs: 10 }));
+      await enter(store, living);
+      await clockPast(store, (await store.health()).now + 10);
+      await win(other, turnOf(request, living, null));
+      await enterAll(store, lock("thread:2"), 2);
+      await harness.expireLeases();
+      await win(other, lock("thread:2"));
+    },
+  },
+  {
+    number: 1,
     name: "of all who wait and claim at once, the first wins; and so on, until nobody is left",
     async check(harness) {
       const { store, lock } = await scene(harness);
@@ -107,8 +123,9 @@ export const turnLaws: readonly StoreLaw[] = [
         const ref = await win(store, request);
         const seen = (await look(store, ref.id)).version + 1;
         await enterAll(store, request, 1);
-        const newcomers = [1, 2, 3].map(() => claim(other, rival(request, { seen })));
-        const [settled, ...results] = await Promise.all([settle(store, ref, "released"), ...newcomers]);
+        const newcomers = () => [1, 2].map(() => claim(other, rival(request, { seen })));
+        const early = newcomers();
+        const [settled, ...results] = await Promise.all([settle(store, ref, "released"), ...early, ...newcomers()]);
         assert.equal(settled, "settled");
         for (const { answer } of results) assert.ok(answer === "taken" || answer === "behind", answer);
       }
@@ -123,10 +140,10 @@ export const turnLaws: readonly StoreLaw[] = [
         const request = lock(`thread:${round}`);
         await settle(store, await win(store, request), "released");
         const { version: seen } = await look(store, request.id);
-        const [queued, claimed] = await Promise.all([
-          store.queue(ticketOf(request)),
-          claim(other, rival(request, { seen })),
-        ]);
+        const entry = () => store.queue(ticketOf(request));
+        const newcomer = () => claim(other, rival(request, { seen }));
+        const early = round % 2 ? newcomer() : undefined;
+        const [queued, claimed] = await Promise.all([entry(), early ?? newcomer()]);
         assert.ok(queued.answer === "queued");
         const story = [queued.record?.state, claimed.answer];
         assert.deepEqual(story, claimed.answer === "won" ? ["claimed", "won"] : ["released", "behind"]);
