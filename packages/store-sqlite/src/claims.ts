@@ -10,8 +10,10 @@ import type {
 } from "@twiceproof/core/store";
 import { holdsFence, judgeClaim, judgeSettlement } from "@twiceproof/core/store";
 import type { Database, Parameters } from "./database.ts";
+import { isBehind, leave } from "./line.ts";
 import { toRecord } from "./rows.ts";
 import * as sql from "./sql.ts";
+import { unlock } from "./sql-line.ts";
 
 /** In the order of `ids`. */
 export function find(db: Database, ids: readonly string[]): readonly (ClaimRecord | null)[] {
@@ -28,9 +30,9 @@ export function findOne(db: Database, id: string): ClaimRecord | null {
 }
 
 /** What a claim meets, as far as its own row tells; null when it has to be tried. */
-export function answerFrom(record: ClaimRecord | null, request: ClaimRequest): ClaimResult | null {
+export function answerFrom(db: Database, record: ClaimRecord | null, request: ClaimRequest): ClaimResult | null {
   const judged = judgeClaim(record, request);
-  if (record === null || judged === "grant") return null;
+  if (record === null || judged === "grant" || (judged === "free" && isBehind(db, request))) return null;
   return judged === "won" ? { answer: "won", token: record.token } : { answer: judged, record };
 }
 
@@ -40,17 +42,25 @@ export function tryClaim(db: Database, request: ClaimRequest): ClaimResult {
   const token = grant(db, request);
   if (token !== undefined) return { answer: "won", token };
   const record = findOne(db, request.id);
-  const answer = answerFrom(record, request);
+  const answer = answerFrom(db, record, request);
   if (answer !== null) return answer;
+  if (isBehind(db, request)) return { answer: "behind", record };
   const lock = fence === null ? null : findOne(db, fence.id);
-  // A lock that lapsed between the two statements is free, and was not yet when the claim was tried.
-  return record !== null && holdsFence(lock, fence) ? { answer: "free", record } : { answer: "fenced", record: lock };
+  if (!holdsFence(lock, fence)) return { answer: "fenced", record: lock };
+  // What lapsed between the two statements, a lock or the ticket before, was in the way when the claim was tried.
+  return record === null ? tryClaim(db, request) : { answer: "free", record };
 }
 
-/** The token that was granted. */
+/** The token that was granted. With a ticket it is two statements. */
 export function grant(db: Database, request: ClaimRequest): number | undefined {
-  const [row] = db.all(sql.claim, parameters(request));
-  return row?.attemptId === request.attemptId ? Number(row.token) : undefined;
+  const { kind, id, attemptId, ticketId = null } = request;
+  const [row] =
+    kind === "lock"
+      ? db.all(sql.claimLock, { ...parameters(request), ticketId })
+      : db.all(sql.claim, parameters(request));
+  if (row?.attemptId !== attemptId) return undefined;
+  if (ticketId !== null) leave(db, id, ticketId);
+  return Number(row.token);
 }
 
 /** One by one: node:sqlite refuses a parameter that the statement does not name. */
@@ -102,6 +112,9 @@ export function apply(db: Database, id: string, change: Judged<unknown>["change"
       return;
     case "cancel-requested":
       db.run(sql.requestCancel, { id });
+      return;
+    case "unlocked":
+      db.run(unlock, { id, attemptId: change.attemptId });
       return;
     case undefined:
   }

@@ -50,7 +50,17 @@ const steps: readonly string[] = [
     result_format text,
     result        text
   ) strict;
-  create index twiceproof_history_claim on twiceproof_history (claim_id);`,
+  create index twiceproof_history_claim on twiceproof_history (claim_id);
+  create table twiceproof_line (
+    place       integer primary key,
+    claim_id    blob    not null,
+    ticket_id   blob    not null check (length(ticket_id) = 16),
+    run_id      text,
+    holder      text    not null,
+    queued_at   integer not null,
+    lease_until integer not null,
+    unique (claim_id, ticket_id)
+  ) strict;`,
 ];
 
 /** Takes the write lock only when a step is missing, and looks again under it: several processes at once are fine. */

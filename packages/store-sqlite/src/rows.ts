@@ -1,4 +1,12 @@
-import type { ClaimKind, ClaimRecord, HistoryEntry, HistoryEvent, Payload, StoredState } from "@twiceproof/core/store";
+import type {
+  ClaimKind,
+  ClaimRecord,
+  HistoryEntry,
+  HistoryEvent,
+  Payload,
+  StoredState,
+  Ticket,
+} from "@twiceproof/core/store";
 import { deriveState } from "@twiceproof/core/store";
 import type { Row } from "./database.ts";
 
@@ -48,6 +56,17 @@ export function toEntry(row: Row): HistoryEntry {
     evidence: row.evidence as string | null,
     decisionId: orNull(row.decisionId),
     payload: toPayload(row),
+  };
+}
+
+export function toTicket(row: Row): Ticket {
+  return {
+    ticketId: row.ticketId as string,
+    runId: row.ticketRunId as string | null,
+    holder: row.ticketHolder as string,
+    queuedAt: Number(row.queuedAt),
+    leaseUntil: Number(row.ticketUntil),
+    readAt: Number(row.ticketReadAt),
   };
 }
 

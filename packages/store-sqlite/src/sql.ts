@@ -12,7 +12,7 @@ const derived = `case
     else 'lapsed'
   end`;
 
-const record = `lower(hex(id)) as id, lower(hex(attempt_id)) as attemptId, token, namespace, kind, key, name, scope, turn,
+export const record: string = `lower(hex(id)) as id, lower(hex(attempt_id)) as attemptId, token, namespace, kind, key, name, scope, turn,
   run_id as runId, fingerprint, holder, state, version, lease_ms as leaseMs, lease_until as leaseUntil,
   created_at as createdAt, claimed_at as claimedAt, settled_at as settledAt, ${now} as readAt,
   abandoned, disputed, by_verdict as byVerdict, cancel_requested as cancelRequested, result_format as format, result as text`;
@@ -21,16 +21,16 @@ const record = `lower(hex(id)) as id, lower(hex(attempt_id)) as attemptId, token
  * A key without a row, or the free row whose version the claimant names, under a lock that its run still holds. What
  * comes back is the row as written; nothing comes back when any of it is not so, and then nothing was written.
  */
-export const claim: string = `
+const claimIf = (turn: string): string => `
   insert into twiceproof_claims as c (
     id, namespace, kind, key, name, scope, turn, run_id, fingerprint, state, token, version, attempt_id, holder,
     lease_ms, lease_until, created_at, claimed_at)
   select unhex(:id), :namespace, :kind, :key, :name, :scope, :turn, :runId, :fingerprint, 'claimed', 1, 1,
     unhex(:attemptId), :holder, :leaseMs, ${now} + :leaseMs, ${now}, ${now}
-  where :fenceId is null or exists (
+  where (:fenceId is null or exists (
     select 1 from twiceproof_claims
     where id = unhex(:fenceId) and kind = 'lock' and attempt_id = unhex(:fenceAttemptId) and token = :fenceToken
-      and state = 'claimed' and abandoned = 0)
+      and state = 'claimed' and abandoned = 0))${turn}
   on conflict (id) do update set
     name = excluded.name, scope = excluded.scope, turn = excluded.turn, run_id = excluded.run_id, state = 'claimed',
     token = c.token + 1, version = c.version + 1, attempt_id = excluded.attempt_id, holder = excluded.holder,
@@ -41,6 +41,16 @@ export const claim: string = `
     and (c.state = 'released'
       or c.kind = 'lock' and c.state = 'claimed' and (c.abandoned = 1 or c.lease_until <= ${now}))
   returning lower(hex(attempt_id)) as attemptId, token`;
+
+export const claim: string = claimIf("");
+
+/** Of a lock: while nobody who is alive waits before the claimant; without a place, while nobody waits. */
+export const claimLock: string = claimIf(`
+    and not exists (
+      select 1 from twiceproof_line
+      where claim_id = unhex(:id) and lease_until > ${now} and place < ifnull((
+        select place from twiceproof_line
+        where claim_id = unhex(:id) and ticket_id = unhex(:ticketId) and lease_until > ${now}), 9223372036854775807))`);
 
 const held = "id = unhex(:id) and attempt_id = unhex(:attemptId) and token = :token and state = 'claimed'";
 

@@ -3,6 +3,7 @@ import { decisionEntry, judgeVerdict, pageOf, placeOf } from "@twiceproof/core/s
 import { answerFrom, apply, find, findOne, grant, note, settle, settleOpen, tryClaim } from "./claims.ts";
 import type { Database, SqliteHandle } from "./database.ts";
 import { health } from "./health.ts";
+import { findPlace, leave, readLine, takePlace } from "./line.ts";
 import { toEntry, toRecord } from "./rows.ts";
 import { session } from "./session.ts";
 import * as sql from "./sql.ts";
@@ -18,15 +19,15 @@ export function sqliteStore(source: string | URL | SqliteHandle): Store {
   return {
     async claim(requests) {
       // A replay ends here: it takes no lock and writes nothing.
-      const records = await read((db) =>
-        find(
+      const answers = await read((db) => {
+        const records = find(
           db,
           requests.map((request) => request.id),
-        ),
-      );
-      const answers = requests.map((request, index) => answerFrom(records[index] ?? null, request));
+        );
+        return requests.map((request, index) => answerFrom(db, records[index] ?? null, request));
+      });
       if (answers.every((answer) => answer !== null)) return answers;
-      const [alone] = requests.length === 1 ? requests : [];
+      const [alone] = requests.length === 1 && requests[0]?.ticketId === undefined ? requests : [];
       const token = alone && (await single((db) => grant(db, alone)));
       if (token !== undefined) return [{ answer: "won", token }];
       return write((db) => requests.map((request, index) => answers[index] ?? tryClaim(db, request)));
@@ -64,6 +65,12 @@ export function sqliteStore(source: string | URL | SqliteHandle): Store {
         if (history !== undefined) note(db, id, { ...decisionEntry(verdict, by), token, attemptId: null });
         return answer;
       }),
+
+    queue: async (request) => (await read((db) => findPlace(db, request))) ?? write((db) => takePlace(db, request)),
+
+    leave: (id, ticketId) => single((db) => leave(db, id, ticketId)),
+
+    line: (id) => read((db) => readLine(db, id)),
 
     get: (ids) => read((db) => find(db, ids)),
 

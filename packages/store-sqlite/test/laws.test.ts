@@ -8,7 +8,8 @@ import Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { type SqliteHandle, sqliteStore } from "../src/index.ts";
 
-const expire = "update twiceproof_claims set lease_until = 0 where state = 'claimed'";
+const expire =
+  "update twiceproof_claims set lease_until = 0 where state = 'claimed'; update twiceproof_line set lease_until = 0";
 
 interface Closable extends SqliteHandle {
   close(): unknown;

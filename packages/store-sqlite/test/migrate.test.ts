@@ -18,6 +18,7 @@ it("creates the schema in a fresh file, and once", async () => {
     "twiceproof_claims_created",
     "twiceproof_history",
     "twiceproof_history_claim",
+    "twiceproof_line",
     "twiceproof_schema",
   ]);
   await store.migrate();
