@@ -33,6 +33,7 @@ import type {
   Ticket,
   TicketRequest,
 } from "./store.ts";
+import { judgeTicket, ticketsAhead } from "./ticket.ts";
 
 /** Captured when the module loads: fake timers in a user's tests must not stop the leases. */
 const wall = Date.now;
@@ -53,7 +54,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const now = (): number => Math.floor(clock());
   const rows = new Map<string, Row>();
   const histories = new Map<string, readonly HistoryEntry[]>();
-  const lines = new Map<string, readonly Omit<Ticket, "readAt">[]>();
+  const lines = new Map<string, readonly Ticket[]>();
 
   function read(id: string): ClaimRecord | null {
     const row = rows.get(id);
@@ -68,22 +69,15 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     if (row !== undefined) rows.set(id, { ...row, ...change, version: row.version + 1 });
   }
 
-  function living(id: string): readonly Omit<Ticket, "readAt">[] {
-    const at = now();
-    return (lines.get(id) ?? []).filter(({ leaseUntil }) => leaseUntil > at);
+  function living(id: string): readonly Ticket[] {
+    const readAt = now();
+    const line = (lines.get(id) ?? []).filter(({ leaseUntil }) => leaseUntil > readAt);
+    return line.map((ticket) => Object.freeze({ ...ticket, readAt }));
   }
 
   function drop(id: string, ticketId: string | undefined): void {
-    lines.set(
-      id,
-      living(id).filter((ticket) => ticket.ticketId !== ticketId),
-    );
-  }
-
-  function ahead(id: string, ticketId: string | undefined): number {
-    const line = living(id);
-    const place = line.findIndex((ticket) => ticket.ticketId === ticketId);
-    return place === -1 ? line.length : place;
+    const others = living(id).filter((ticket) => ticket.ticketId !== ticketId);
+    lines.set(id, others);
   }
 
   function note(id: string, entry: Omit<HistoryEntry, "at">): void {
@@ -125,7 +119,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     const record = read(request.id);
     const judged = judgeClaim(record, request);
     if (record !== null && judged === "won") return { answer: "won", token: record.token };
-    if (judged !== "taken" && ahead(request.id, request.ticketId) > 0) return { answer: "behind", record };
+    if (judged !== "taken" && ticketsAhead(living(request.id), request.ticketId) > 0)
+      return { answer: "behind", record };
     if (record !== null && judged !== "grant") return { answer: judged === "free" ? "free" : "taken", record };
     const lock = request.fence === null ? null : read(request.fence.id);
     if (!holdsFence(lock, request.fence)) return { answer: "fenced", record: lock };
@@ -135,15 +130,27 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     return { answer: "won", token: granted.token };
   }
 
-  function queue({ id, maxQueue, ...request }: TicketRequest): Queued {
-    const { leaseMs, ...facts } = request;
+  function queue(request: TicketRequest): Queued {
+    const { id, maxQueue, leaseMs, ...facts } = request;
     const line = living(id);
-    const mine = line.find(({ ticketId }) => ticketId === facts.ticketId);
-    if (mine === undefined && line.length >= maxQueue) return { answer: "full", depth: line.length };
     const at = now();
-    const ticket = Object.freeze({ ...facts, queuedAt: mine?.queuedAt ?? at, leaseUntil: at + leaseMs });
-    lines.set(id, mine === undefined ? [...line, ticket] : line.map((each) => (each === mine ? ticket : each)));
-    return { answer: "queued", ahead: ahead(id, facts.ticketId), record: read(id) };
+    const leaseUntil = at + leaseMs;
+    switch (judgeTicket(line, request)) {
+      case "full":
+        return { answer: "full", depth: line.length };
+      case "enter":
+        lines.set(id, [...line, { ...facts, queuedAt: at, leaseUntil, readAt: at }]);
+        break;
+      case "renew":
+        lines.set(
+          id,
+          line.map((each) => (each.ticketId === facts.ticketId ? { ...each, leaseUntil } : each)),
+        );
+        break;
+      case "keep":
+        break;
+    }
+    return { answer: "queued", ahead: ticketsAhead(living(id), facts.ticketId), record: read(id) };
   }
 
   function renew({ leaseMs, ...ref }: Renewal): Renewed {
@@ -203,8 +210,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     },
 
     async line(id) {
-      const readAt = now();
-      return living(id).map((ticket) => Object.freeze({ ...ticket, readAt }));
+      return living(id);
     },
 
     async get(ids) {
