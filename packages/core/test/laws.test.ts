@@ -13,16 +13,16 @@ import { stopMutants } from "./mutants-stop.ts";
 
 type MakeStore = typeof memoryStore;
 
-const files = ["machine", "memory-store"] as const;
+const files = ["machine", "ticket", "memory-store"] as const;
 let directory: string;
 let sources: Readonly<Record<Mutant["file"], string>>;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "mutants-"));
-  const [machine, store] = await Promise.all(
+  const [machine = "", ticket = "", store = ""] = await Promise.all(
     files.map((file) => readFile(new URL(`../src/${file}.ts`, import.meta.url), "utf8")),
   );
-  sources = { machine: machine ?? "", "memory-store": store ?? "" };
+  sources = { machine, ticket, "memory-store": store };
 });
 
 afterAll(() => rm(directory, { recursive: true }));

@@ -14,7 +14,15 @@ import {
   type StoredState,
   verdictEvent,
 } from "../src/machine.ts";
-import type { ClaimKind, ClaimRecord, ClaimRef, ClaimRequest, HistoryEvent, SettledState } from "../src/store.ts";
+import type {
+  ClaimKind,
+  ClaimRecord,
+  ClaimRef,
+  ClaimRequest,
+  HistoryEvent,
+  SettledState,
+  StoredVerdict,
+} from "../src/store.ts";
 
 type Row = Omit<ClaimRecord, "state" | "readAt"> & { readonly stored: StoredState };
 
@@ -33,7 +41,7 @@ type Step =
   | {
       readonly do: "decide";
       readonly look: number;
-      readonly state: SettledState | "reopened";
+      readonly state: StoredVerdict["state"];
       readonly repeat: boolean;
     };
 
@@ -65,6 +73,10 @@ function world(kind: ClaimKind) {
     } else if (change.to === "disputed") {
       const open = { stored: "claimed", payload: null, byVerdict: false, settledAt: null } as const;
       row = { ...row, version, ...open, abandoned: true, disputed: true };
+    } else if (change.to === "unlocked") {
+      const { attemptId } = change;
+      const clear = { abandoned: false, cancelRequested: false, payload: null, byVerdict: true } as const;
+      row = { ...row, version, ...clear, stored: "released", attemptId, token: row.token + 1, settledAt: clock };
     } else row = { ...row, version, cancelRequested: true };
   }
 
@@ -153,7 +165,7 @@ function world(kind: ClaimKind) {
     if (doubt === undefined) return;
     const before = read();
     const decisionId = (repeat && pick([...decisions.keys()], look)) || randomId();
-    const verdict = state === "reopened" ? { state } : { state, payload: null };
+    const verdict = verdictOf(state);
     const { answer, change, history } = judgeVerdict(before, doubt, verdict, decisions.get(decisionId) ?? null);
     apply(change);
     const known = decisions.get(decisionId);
@@ -166,8 +178,10 @@ function world(kind: ClaimKind) {
       doubt.version,
       doubt.token,
     ]);
-    expect(before?.state).toBe(state === "reopened" ? "failed" : "in-doubt");
-    expect(history).toBe(state === "reopened" ? "reopened" : `verdict-${state}`);
+    const [fits, event] = expected[state];
+    expect(fits).toContain(before?.state);
+    expect([history, kind]).toEqual([event, isAct(state) ? "lock" : "effect"]);
+    if (state === "unlocked") holders.set(row?.token ?? 0, "nobody");
     decisions.set(decisionId, { what: history as HistoryEvent, token: doubt.token, payload: null });
     if (state === "released" || state === "reopened") freed.push(`${history}`);
   }
@@ -199,6 +213,26 @@ function world(kind: ClaimKind) {
   return { read, step };
 }
 
+/** Acts on locks; all other verdicts are about effects. */
+function isAct(state: StoredVerdict["state"]): boolean {
+  return state === "unlocked" || state === "cancel-requested";
+}
+
+function verdictOf(state: StoredVerdict["state"]): StoredVerdict {
+  if (state === "unlocked") return { state, attemptId: randomId() };
+  return state === "reopened" || state === "cancel-requested" ? { state } : { state, payload: null };
+}
+
+/** What each verdict is about, and what the history then says. */
+const expected: Record<StoredVerdict["state"], readonly [states: readonly string[], event: HistoryEvent]> = {
+  completed: [["in-doubt"], "verdict-completed"],
+  failed: [["in-doubt"], "verdict-failed"],
+  released: [["in-doubt"], "verdict-released"],
+  reopened: [["failed"], "reopened"],
+  unlocked: [["claimed", "lapsed"], "unlocked"],
+  "cancel-requested": [["claimed", "lapsed"], "cancel-requested"],
+};
+
 function isOpen(record: ClaimRecord | null): record is ClaimRecord {
   return record !== null && ["claimed", "in-doubt", "lapsed"].includes(record.state);
 }
@@ -219,7 +253,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
     fc.record({
       do: fc.constant("decide" as const),
       look: who,
-      state: fc.oneof(settled, fc.constant("reopened" as const)),
+      state: fc.oneof(settled, fc.constantFrom("reopened" as const, "unlocked" as const, "cancel-requested" as const)),
       repeat: sometimes,
     }),
   ),
@@ -229,7 +263,9 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 /** What holds between the record before a step and the one after it, whoever did what. */
 function invariants(before: ClaimRecord | null, after: ClaimRecord | null, step: Step): void {
   if (before === null || after === null) return void expect(before, "a row went away").toBeNull();
-  expect(after.token - before.token, "tokens grow by one, by a claim").toBeOneOf(step.do === "claim" ? [0, 1] : [0]);
+  const unlocked = step.do === "decide" && step.state === "unlocked" && before.kind === "lock";
+  const grows = step.do === "claim" || unlocked ? [0, 1] : [0];
+  expect(after.token - before.token, "tokens grow by one, by a claim or an unlock").toBeOneOf(grows);
   expect(after.version).toBeGreaterThanOrEqual(before.version);
   const { state: was, readAt: _, ...old } = before;
   const { state: is, readAt: __, ...now } = after;
@@ -241,9 +277,12 @@ function invariants(before: ClaimRecord | null, after: ClaimRecord | null, step:
   if (was === "in-doubt" && is === "claimed") {
     expect([step.do, after.attemptId, before.abandoned]).toEqual(["renew", before.attemptId, false]);
   }
-  if (was !== "released" && was !== "lapsed") expect(after.token, "taken over").toBe(before.token);
+  if (was !== "released" && was !== "lapsed" && !unlocked) expect(after.token, "taken over").toBe(before.token);
+  if (unlocked && after.token > before.token)
+    expect([is, after.byVerdict, after.cancelRequested]).toEqual(["released", true, false]);
   if (before.disputed && !after.disputed) expect(step.do, "only a verdict ends a dispute").toBe("decide");
-  if (was === "claimed" && is !== "claimed") expect(["expire", "abandon", "settle"]).toContain(step.do);
+  if (was === "claimed" && is !== "claimed")
+    expect(["expire", "abandon", "settle", unlocked && "decide"]).toContain(step.do);
 }
 
 describe("the state machine, in any order of steps by any attempts", () => {
@@ -260,12 +299,13 @@ describe("the state machine, in any order of steps by any attempts", () => {
           if (after) reached.add(after.disputed ? "disputed" : after.state);
           if (after && after.token > 2) reached.add("third token");
           if (after?.cancelRequested) reached.add("asked to stop");
+          if (after?.byVerdict && after.kind === "lock") reached.add("unlocked");
         }
       }),
       { numRuns: 1_000 },
     );
-    const common = ["claimed", "completed", "failed", "released", "third token"];
-    const own = kind === "effect" ? ["in-doubt", "disputed", "asked to stop"] : ["lapsed"];
+    const common = ["claimed", "completed", "failed", "released", "third token", "asked to stop"];
+    const own = kind === "effect" ? ["in-doubt", "disputed"] : ["lapsed", "unlocked"];
     expect([...reached].sort()).toEqual([...common, ...own].sort());
   });
 });

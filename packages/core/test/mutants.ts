@@ -1,8 +1,8 @@
-/** A rule broken in the source of the state machine or of the memory store, and the law that has to notice. */
+/** A rule broken in the source of the state machine, of the rules of a line or of the memory store, and the law that has to notice. */
 export interface Mutant {
   readonly number: number;
   readonly name: string;
-  readonly file: "machine" | "memory-store";
+  readonly file: "machine" | "ticket" | "memory-store";
   /** Stands in the source one single time. */
   readonly from: string;
   readonly to: string;
@@ -12,6 +12,13 @@ export const machine = (number: number, name: string, from: string, to: string):
   number,
   name,
   file: "machine",
+  from,
+  to,
+});
+export const ticket = (number: number, name: string, from: string, to: string): Mutant => ({
+  number,
+  name,
+  file: "ticket",
   from,
   to,
 });
