@@ -18,24 +18,27 @@ export interface Won {
 const maxRounds = 10;
 
 /**
+ * `free`: the record as it was just read, when it was free: saves asking for it.
+ *
  * @throws TwiceproofError `STORE_UNAVAILABLE`; then nothing was executed, and a claim that landed unnoticed is released
  * as soon as the store answers again, or else is in doubt after its lease.
  */
 export async function claim(
   kernel: Kernel,
   wanted: Wanted,
+  free?: ClaimRecord,
 ): Promise<
   | Won
   | { readonly answer: "taken"; readonly record: ClaimRecord }
   | Extract<ClaimResult, { answer: "behind" | "fenced" }>
 > {
   const ask = wanted.kind === "lock" ? kernel.claimLock : kernel.claimEffect;
-  let free: ClaimRecord | undefined;
+  let seen = free;
   for (let round = 1; ; round++) {
     const sent = stopwatch();
     const { namespace, holder } = kernel;
-    const request = { ...wanted, namespace, holder, attemptId: randomId(), seen: free?.version ?? null };
-    const ref: ClaimRef = { id: wanted.id, attemptId: request.attemptId, token: (free?.token ?? 0) + 1 };
+    const request = { ...wanted, namespace, holder, attemptId: randomId(), seen: seen?.version ?? null };
+    const ref: ClaimRef = { id: wanted.id, attemptId: request.attemptId, token: (seen?.token ?? 0) + 1 };
     const result = await reach((caller) => ask(request, caller), {
       withinMs: kernel.storeTimeoutMs,
       onLate: (late) => late.answer === "won" && releaseUnnoticed(kernel, ref),
@@ -47,12 +50,12 @@ export async function claim(
     if (result.answer === "won") return { answer: "won", ref: { ...ref, token: result.token }, sent };
     if (result.answer !== "free") return result;
     if (round === maxRounds) return { answer: "taken", record: result.record };
-    free = result.record;
+    seen = result.record;
   }
 }
 
 /** For the caller, who asked for more than a claim. */
-function nothingExecuted(error: unknown): unknown {
+export function nothingExecuted(error: unknown): unknown {
   if (!isTwiceproofError(error)) return error;
   const { code, message, cause, help } = error;
   return new TwiceproofError(code, `${message} Nothing was executed.`, { cause, help });

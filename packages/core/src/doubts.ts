@@ -1,11 +1,12 @@
 import { read } from "./claim.ts";
 import { answerOf, type Verdict } from "./classify.ts";
+import { type DecidedBy, decisionOf } from "./decision.ts";
 import { TwiceproofError } from "./errors.ts";
-import { idempotencyKey, randomId, shortRef } from "./id.ts";
+import { idempotencyKey, shortRef } from "./id.ts";
 import type { Kernel } from "./kernel.ts";
 import { reach } from "./reach.ts";
 import type { ClaimRecord, DoubtRef, HistoryEntry, StoredVerdict } from "./store.ts";
-import { checkCount, checkId, checkNote, checkOptions } from "./validate.ts";
+import { checkCount, checkId, checkOptions } from "./validate.ts";
 import { verdictOf } from "./verdict.ts";
 
 /** An effect that started and whose outcome nobody knows. A verdict fits only the doubt as it was read here. */
@@ -32,15 +33,6 @@ export interface DoubtQuery {
   readonly limit?: number | undefined;
   /** `next` of the page before. */
   readonly after?: string | undefined;
-}
-
-/** Who decides, and on what grounds: all of it is kept. */
-export interface DecidedBy {
-  readonly who: string;
-  readonly why: string;
-  readonly evidence?: string | undefined;
-  /** 32 lower-case hex digits; give one to make a repeated request answer `already`. Drawn afresh by default. */
-  readonly decisionId?: string | undefined;
 }
 
 export interface DoubtEvent extends Omit<HistoryEntry, "at" | "payload" | "attemptId"> {
@@ -74,7 +66,6 @@ export interface Doubts {
 }
 
 const queryNames: Record<keyof DoubtQuery, true> = { name: true, scope: true, limit: true, after: true };
-const decidedNames: Record<keyof DecidedBy, true> = { who: true, why: true, evidence: true, decisionId: true };
 
 export function createDoubts(kernel: Kernel): Doubts {
   const within = { withinMs: kernel.storeTimeoutMs };
@@ -86,18 +77,8 @@ export function createDoubts(kernel: Kernel): Doubts {
         "INVALID_ARGUMENT",
         "Give the doubt itself, as `doubts.list()` or `doubts.get()` answered it.",
       );
-    for (const field of ["who", "why"] as const)
-      if (typeof by?.[field] !== "string" || by[field].trim() === "")
-        throw new TwiceproofError("INVALID_ARGUMENT", `A verdict needs \`${field}\`: it is kept in the history.`);
-    checkOptions("a verdict", by, decidedNames);
-    const { decisionId = randomId(), who, why, evidence = null } = by;
-    checkNote("who", who);
-    checkNote("why", why);
-    if (evidence !== null) checkNote("evidence", evidence);
-    if (typeof decisionId !== "string" || !/^[0-9a-f]{32}$/.test(decisionId))
-      throw new TwiceproofError("INVALID_ARGUMENT", "`decisionId` must be 32 lower-case hex digits.");
+    const decision = decisionOf("A verdict", by);
     if ((await own(doubt.id)) === null) return "stale";
-    const decision = { decisionId, who, why, evidence };
     const resolved = await reach(() => store.resolve(doubt, verdict, decision), within);
     return resolved === "done" ? "applied" : resolved === "refused" ? "stale" : resolved;
   }

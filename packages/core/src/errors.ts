@@ -16,10 +16,18 @@ export type ErrorCode =
   | "EFFECT_RESULT_UNAVAILABLE"
   /** An effect that waits for itself, or a run that waits for its own thread. */
   | "WAITS_FOR_ITSELF"
-  /** Another run holds the thread. */
+  /** Another run holds the thread, or waits for it and comes first. */
   | "THREAD_BUSY"
+  /** As many runs as may wait for the thread do. */
+  | "THREAD_QUEUE_FULL"
+  /** The thread did not become free within `maxWaitMs`, or its run did not stop within `graceMs`. */
+  | "THREAD_WAIT_TIMEOUT"
   /** This very run is already running. */
   | "RUN_IN_PROGRESS"
+  /** This run returned before, and what it returned was not kept. */
+  | "RUN_FINISHED"
+  /** The reason of a run's signal: it was asked to stop, and holds its thread until it does. */
+  | "RUN_CANCELLED"
   /** The run was replaced, given up or is over: nothing may start under it, and what it returned must not count as stored. */
   | "RUN_LOST"
   /** Somebody else holds the lock of `exclusive`. */
@@ -61,19 +69,22 @@ export interface ErrorDetails {
   /** The claim's id. */
   readonly id?: string;
   readonly retryAfterMs?: number;
-  /** What is known of a lock's or an effect's holder. */
+  /** What is known of a lock's or an effect's holder, or of who comes next when nobody holds it. */
   readonly holder?: HolderFacts;
+  /** How many others wait for the thread or the lock. */
+  readonly queueDepth?: number;
   /** What the body returned, when it could not be recorded. */
   readonly value?: unknown;
 }
 
 export interface HolderFacts {
   readonly runId: string | null;
-  readonly state: "claimed" | "lapsed" | "in-doubt";
+  /** `stopping`: asked to stop, and still at it. `queued`: nobody holds it, and this one is the next. */
+  readonly state: "claimed" | "stopping" | "lapsed" | "in-doubt" | "queued";
   readonly ageMs: number;
   readonly heartbeatAgeMs: number;
   readonly leaseExpiresInMs: number;
-  readonly liveness: "live" | "expired";
+  readonly liveness: "live" | "expired" | "queued";
 }
 
 /**
@@ -89,6 +100,7 @@ export class TwiceproofError extends Error {
   declare readonly id: string | undefined;
   declare readonly retryAfterMs: number | undefined;
   declare readonly holder: HolderFacts | undefined;
+  declare readonly queueDepth: number | undefined;
   declare readonly value: unknown;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
@@ -96,7 +108,7 @@ export class TwiceproofError extends Error {
     this.code = code;
     Object.defineProperty(this, brand, { value: true });
     // Not enumerable: loggers and frameworks that spread or serialise an error must not carry these to a model.
-    for (const name of ["help", "ref", "id", "retryAfterMs", "holder", "value"] as const)
+    for (const name of ["help", "ref", "id", "retryAfterMs", "holder", "queueDepth", "value"] as const)
       Object.defineProperty(this, name, { value: name === "help" ? (details.help ?? "") : details[name] });
   }
 }
@@ -126,8 +138,10 @@ export function findTwiceproofError(error: unknown, ...codes: readonly ErrorCode
 
 export const isInDoubt = (error: unknown): boolean => findTwiceproofError(error, "EFFECT_IN_DOUBT") !== undefined;
 export const isRunning = (error: unknown): boolean => findTwiceproofError(error, "EFFECT_RUNNING") !== undefined;
+/** The thread is not free for this run now; the run did nothing, and may come again. */
 export const isThreadBusy = (error: unknown): boolean =>
-  findTwiceproofError(error, "THREAD_BUSY", "RUN_IN_PROGRESS") !== undefined;
+  findTwiceproofError(error, "THREAD_BUSY", "THREAD_QUEUE_FULL", "THREAD_WAIT_TIMEOUT", "RUN_IN_PROGRESS") !==
+  undefined;
 export const isKeyReused = (error: unknown): boolean => findTwiceproofError(error, "EFFECT_KEY_REUSED") !== undefined;
 export const isRefused = (error: unknown): boolean => findTwiceproofError(error, "EFFECT_REFUSED") !== undefined;
 export const isNotExecuted = (error: unknown): boolean =>

@@ -10,6 +10,9 @@ export interface TwiceproofEvent {
    * `executing`: the body of an effect is about to start; it starts nowhere else. (A `read` claims nothing and tells nothing.) `replayed`: a recorded result was
    * served. `in-doubt`: a caller gets `EFFECT_IN_DOUBT`. `disputed`: a late result contradicts a verdict; look at the
    * history. `lost`: the claim was decided or replaced by somebody else while its holder worked.
+   *
+   * Of threads and locks (`name` is then "run" or "lock"), `waiting`: somebody entered the line; `token` is of whoever holds it.
+   * `cancel-requested`: this process asked the holder to stop. `unlocked`: this process took the thread from its holder.
    */
   readonly type:
     | "executing"
@@ -21,7 +24,10 @@ export interface TwiceproofEvent {
     | "in-doubt"
     | "reconciled"
     | "disputed"
-    | "lost";
+    | "lost"
+    | "waiting"
+    | "cancel-requested"
+    | "unlocked";
   readonly name: string;
   readonly id: string;
   readonly token: number;

@@ -1,18 +1,22 @@
 import type { Kernel } from "./kernel.ts";
 import { lockWanted, underLock } from "./lock.ts";
-import { askedToStop, lockBusy, lockLost } from "./problems.ts";
+import { askedToStop } from "./problems.ts";
+import { lockBusy, lockLost } from "./problems-lock.ts";
 import { checkBody, checkKey, checkLeaseMs, checkOptions, checkWaitMs } from "./validate.ts";
 
 export interface ExclusiveOptions {
   /** How long a silent holder counts as alive. Default 30,000, at least 1,000. */
   readonly leaseMs?: number | undefined;
-  /** How long to wait for the present holder. Default 0: `LOCK_BUSY` at once. */
+  /** How long to wait in line, first come first served. Default 0: `LOCK_BUSY` at once. */
   readonly waitMs?: number | undefined;
   /** Stops the waiting, and is passed on to the body. */
   readonly signal?: AbortSignal | undefined;
 }
 
 const optionNames: Record<keyof ExclusiveOptions, true> = { leaseMs: true, waitMs: true, signal: true };
+
+/** More than a process can have waiting: there is no limit. */
+const maxQueue = 1_000_000;
 
 export interface ExclusiveContext {
   /** Aborts when the lock is lost: stop then, somebody else may hold it. */
@@ -39,9 +43,9 @@ export async function exclusive<Result>(
     {
       wanted,
       what: "This lock's body",
-      waitMs,
+      wait: waitMs > 0 ? { maxMs: waitMs, maxQueue } : undefined,
       signal,
-      busy: lockBusy,
+      busy: (met) => lockBusy(key, met),
       lost: (details) => lockLost(key, details),
       asked: () => askedToStop("LOCK_LOST", wanted.id),
     },

@@ -7,6 +7,9 @@ const formVersion = "1";
 /** Stands in the place of a fingerprint on every lock. No effect's fingerprint can equal it. */
 export const lockFingerprint = "lock";
 
+/** The same for what is remembered of a finished run. */
+export const runFingerprint = "run";
+
 /**
  * Says whether two claims of one key mean the same tool and the same input. Throws what `canonical` throws.
  */

@@ -19,11 +19,15 @@ export interface Hold {
 
 export interface Heartbeat {
   hold(ref: ClaimRef, lease: HoldOptions): Hold;
+  /** Something was decided about this id: what this process holds of it is renewed out of turn, and so hears of it now. */
+  hurry(id: string): void;
 }
 
 export interface HoldOptions {
   readonly kind: ClaimKind;
   readonly leaseMs: number;
+  /** The longest time between two renewals, for holders that are to hear soon of a request to stop. A third of the lease at most. */
+  readonly everyMs?: number | undefined;
   /** Started before the claim was sent. */
   readonly sent: Stopwatch;
   /** The reason that the signal gives when the claim was lost. */
@@ -39,7 +43,7 @@ interface Beat extends Hold {
   /** Started when the last question was sent. */
   asked: Stopwatch;
   unanswered: number;
-  /** After a failure, asked again sooner than in a third of the lease. */
+  /** After a failure, asked again sooner than in a beat. */
   retryMs: number | undefined;
   /** Since it was noticed, in a process that runs, that the lease is over. */
   overdue: Stopwatch | undefined;
@@ -56,8 +60,8 @@ export function createHeartbeat(renew: Store["renew"]): Heartbeat {
   const beats = new Set<Beat>();
   let wake: { readonly inMs: number; readonly since: Stopwatch; readonly cancel: () => void } | undefined;
 
-  function dueInMs({ options: { leaseMs }, unanswered, retryMs, asked }: Beat): number {
-    return (unanswered > 0 ? leaseMs / 4 : (retryMs ?? leaseMs / 3)) - asked();
+  function dueInMs({ options, unanswered, retryMs, asked }: Beat): number {
+    return (unanswered > 0 ? options.leaseMs / 4 : (retryMs ?? beatMs(options))) - asked();
   }
 
   /** When a lock that is not renewed has to be looked at: at the end of its lease, and once more a little later. */
@@ -83,7 +87,7 @@ export function createHeartbeat(renew: Store["renew"]): Heartbeat {
     wake = undefined;
     const together: Beat[] = [];
     for (const beat of [...beats]) {
-      if (giveUpLock(beat) || dueInMs(beat) > beat.options.leaseMs / 10) continue;
+      if (giveUpLock(beat) || dueInMs(beat) > 0.3 * beatMs(beat.options)) continue;
       // A question without an answer may hang on one blocked row: its items are asked again one by one.
       if (beat.unanswered > 0) void ask([beat]);
       else together.push(beat);
@@ -179,7 +183,14 @@ export function createHeartbeat(renew: Store["renew"]): Heartbeat {
       wakeIn(Math.min(dueInMs(beat), verdictInMs(beat)));
       return beat;
     },
+    hurry(id) {
+      for (const beat of beats) if (beat.ref.id === id) void ask([beat]);
+    },
   };
+}
+
+function beatMs({ leaseMs, everyMs = leaseMs / 3 }: HoldOptions): number {
+  return Math.min(leaseMs / 3, everyMs);
 }
 
 function toRenewal(beat: Beat): Renewal {

@@ -23,13 +23,17 @@ export function errorResponse(error: unknown, options: ErrorResponseOptions = {}
   });
 }
 
-function bodyOf({ code, message, ref, retryAfterMs, holder }: TwiceproofError, withHolder: boolean): object {
+function bodyOf(
+  { code, message, ref, retryAfterMs, holder, queueDepth }: TwiceproofError,
+  withHolder: boolean,
+): object {
   return {
     code,
     message: code.startsWith("STORE_") ? "The store cannot be used just now." : message,
     ...(ref !== undefined && { ref }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     ...(withHolder && holder !== undefined && { holder }),
+    ...(withHolder && queueDepth !== undefined && { queueDepth }),
   };
 }
 

@@ -4,8 +4,8 @@ import { hostname } from "node:os";
 /** Changing what goes in, or its order, makes every recorded effect a new one. */
 const idVersion = "twiceproof/1";
 
-/** What a key is the key of. `thread` and `lock` are both of kind `lock`, and never meet. */
-export type ClaimSpace = "effect" | "thread" | "lock";
+/** What a key is the key of. `thread` and `lock` are of kind `lock`; `run`, the memory of a finished run, is an effect. None ever meet. */
+export type ClaimSpace = "effect" | "thread" | "lock" | "run";
 
 /** SHA-256 over the length-prefixed UTF-8 bytes, so that no two triples share an input and keys compare as bytes (promise 6). */
 export function claimId(namespace: string, space: ClaimSpace, key: string): string {

@@ -13,7 +13,8 @@ export {
   type Verdict,
 } from "./classify.ts";
 export type { CodecType } from "./codec.ts";
-export type { DecidedBy, Doubt, DoubtEvent, DoubtQuery, Doubts, VerdictOutcome } from "./doubts.ts";
+export type { DecidedBy } from "./decision.ts";
+export type { Doubt, DoubtEvent, DoubtQuery, Doubts, VerdictOutcome } from "./doubts.ts";
 export {
   type AnyEffect,
   defineEffect,
@@ -43,8 +44,10 @@ export { memoryStore } from "./memory-store.ts";
 export type { Once, OnceOptions } from "./once.ts";
 export type { CallOptions } from "./prepare.ts";
 export type { Recorded, RecordedOf } from "./recorded.ts";
-export type { Run, RunOptions } from "./run.ts";
+export type { Run } from "./run.ts";
+export type { RunOptions } from "./run-options.ts";
 export type { ClaimRecord, ClaimRef, DoubtRef, HistoryEvent, Store } from "./store.ts";
+export type { CancelRequest, ThreadFacts, Threads, UnlockRequest } from "./threads.ts";
 export {
   createTwiceproof,
   type Twiceproof,

@@ -28,6 +28,8 @@ export interface Kernel {
   readonly emit: (event: TwiceproofEvent) => void;
   /** Claims held by this process, by id: resolved when their holder is through with them. */
   readonly held: Map<string, Promise<void>>;
+  /** Wakes those who wait for a lock. */
+  readonly waiting: Set<() => void>;
   /** Calls that are under way: `close` waits for them. */
   readonly calls: Set<Promise<void>>;
   /** Given up by `close` when it ran out of patience. */
@@ -73,6 +75,7 @@ export function createKernel({ onEvent, maxResultBytes, ...options }: KernelOpti
       (async () => onEvent?.(event))().catch(() => undefined);
     },
     held: new Map(),
+    waiting: new Set(),
     calls: new Set(),
     giveUps: new Set(),
     warned: new Set(),

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { TwiceproofEvent } from "./events.ts";
+import { runFingerprint } from "./fingerprint.ts";
 import { memoryStore } from "./memory-store.ts";
 import type { Store } from "./store.ts";
 import { assemble, type Twiceproof, type TwiceproofOptions } from "./twiceproof.ts";
@@ -81,6 +82,11 @@ export function testTwiceproof(options: Omit<TwiceproofOptions, "store" | "store
         reopen: (...args) => worker().doubts.reopen(...args),
         history: (...args) => worker().doubts.history(...args),
       },
+      threads: {
+        get: (...args) => worker().threads.get(...args),
+        cancel: (...args) => worker().threads.cancel(...args),
+        unlock: (...args) => worker().threads.unlock(...args),
+      },
       close: (...args) => worker().close(...args),
     },
     async crash(point, body) {
@@ -121,8 +127,8 @@ function mortalStore(store: Store): Omit<Worker, "tp"> & { readonly store: Store
   let point: CrashPoint | undefined;
   let dead = false;
   let die = (): void => undefined;
-  /** Points are those of effects: the lock of a run passes. */
-  const locks = new Set<string>();
+  /** Points are those of effects: the lock of a run passes, and what is remembered of it. */
+  const others = new Set<string>();
   const never = new Promise<never>(() => undefined);
 
   function reach(here: CrashPoint): boolean {
@@ -145,13 +151,14 @@ function mortalStore(store: Store): Omit<Worker, "tp"> & { readonly store: Store
   }
 
   function isEffect(items: readonly { readonly id: string }[]): boolean {
-    return items.some(({ id }) => !locks.has(id));
+    return items.some(({ id }) => !others.has(id));
   }
 
   return {
     store: {
       async claim(requests) {
-        for (const { id, kind } of requests) if (kind === "lock") locks.add(id);
+        for (const { id, kind, fingerprint } of requests)
+          if (kind === "lock" || fingerprint === runFingerprint) others.add(id);
         if (!isEffect(requests)) return await guarded(store.claim, [requests]);
         const answers = await guarded(store.claim, [requests], "before-claim");
         return answers.some(({ answer }) => answer === "won") && reach("after-claim") ? await never : answers;

@@ -1,22 +1,18 @@
 import { inFrame, refuseSelfWait } from "./chain.ts";
 import { claim, releaseUnnoticed, settle, type Wanted } from "./claim.ts";
-import { spend } from "./classify.ts";
-import { jittered, pause, stopwatch } from "./clock.ts";
 import type { TwiceproofError } from "./errors.ts";
 import { lockFingerprint } from "./fingerprint.ts";
 import type { Hold } from "./heartbeat.ts";
 import { claimId } from "./id.ts";
-import { enter, isClosing, type Kernel, refuseWhenClosing, underWay } from "./kernel.ts";
+import { enter, isClosing, type Kernel, underWay } from "./kernel.ts";
+import { type Line, type LinePlan, lineUp, refuseWhenCalledOff } from "./line.ts";
 import { ready } from "./ready.ts";
 import { linkSignals } from "./signals.ts";
 import type { ClaimRecord, ClaimRef } from "./store.ts";
 
-export interface LockPlan {
-  readonly wanted: Omit<Wanted, "kind" | "fence">;
+export interface LockPlan extends LinePlan {
   readonly what: string;
-  readonly waitMs: number;
-  readonly signal: AbortSignal | undefined;
-  readonly busy: (record: ClaimRecord) => TwiceproofError;
+  readonly everyMs?: number;
   readonly lost: (details?: { readonly value?: unknown; readonly cause?: unknown }) => TwiceproofError;
   readonly asked: () => TwiceproofError;
   /** What `close` does with a body that does not end in time, beside aborting its signal. */
@@ -27,8 +23,6 @@ export interface Locked {
   readonly ref: ClaimRef;
   readonly signal: AbortSignal;
 }
-
-const pollMs = 250;
 
 /** Threads and locks are both locks; their keys never meet. */
 export function lockWanted(
@@ -83,23 +77,35 @@ async function holding<Result>(
   }
 }
 
-async function take(kernel: Kernel, plan: LockPlan): Promise<{ readonly ref: ClaimRef; readonly hold: Hold }> {
-  const { wanted, signal, waitMs } = plan;
-  const waited = stopwatch();
+interface Taken {
+  readonly ref: ClaimRef;
+  readonly hold: Hold;
+}
+
+async function take(kernel: Kernel, plan: LockPlan): Promise<Taken> {
+  const line = lineUp(kernel, plan);
+  let taken: Taken | undefined;
+  try {
+    taken = await takeInTurn(kernel, plan, line);
+    return taken;
+  } finally {
+    line.end(taken !== undefined);
+  }
+}
+
+async function takeInTurn(kernel: Kernel, plan: LockPlan, { ticketId, turn }: Line): Promise<Taken> {
+  const { wanted, signal } = plan;
+  let free: ClaimRecord | null = null;
   for (;;) {
-    refuseWhenClosing(kernel);
-    if (signal?.aborted) {
-      // Called off: inside of an effect that says nothing about the effect (promise 19).
-      spend(signal.reason);
-      throw signal.reason;
-    }
-    const claimed = await claim(kernel, { ...wanted, kind: "lock", fence: null });
+    refuseWhenCalledOff(kernel, signal);
+    const claimed = await claim(kernel, { ...wanted, kind: "lock", fence: null, ticketId }, free ?? undefined);
     if (claimed.answer === "won") {
       const { ref, sent } = claimed;
       const { leaseMs } = wanted;
       const hold = kernel.heartbeat.hold(ref, {
         kind: "lock",
         leaseMs,
+        everyMs: plan.everyMs,
         sent,
         lostError: plan.lost,
         stopError: plan.asked,
@@ -112,12 +118,10 @@ async function take(kernel: Kernel, plan: LockPlan): Promise<{ readonly ref: Cla
       if (alive && !isClosing(kernel) && !signal?.aborted) return { ref, hold };
       hold.drop();
       if (alive) await settle(kernel, ref, { state: "released", payload: null }).catch(() => undefined);
+      free = null;
       continue;
     }
-    // Without a fence nothing is fenced: such a record would be the lock's own.
-    if (claimed.record === null || waited() >= waitMs)
-      throw claimed.record === null ? plan.lost() : plan.busy(claimed.record);
-    await pause(Math.min(jittered(pollMs), waitMs - waited()), { signal, until: kernel.held.get(wanted.id) });
+    free = await turn(claimed.record);
   }
 }
 

@@ -10,7 +10,7 @@ import { type Identity, identify, type Place } from "./identity.ts";
 import { type Kernel, refuseWhenClosing, underWay } from "./kernel.ts";
 import { perform } from "./perform.ts";
 import { type CallOptions, placed, prepare, type RunPlace } from "./prepare.ts";
-import { runLost } from "./problems.ts";
+import { runLost } from "./problems-lock.ts";
 import { checkName, checkOptions } from "./validate.ts";
 
 /** For the plain form. `name` and `input` make the fingerprint: the same key with another one is refused. */

@@ -106,12 +106,12 @@ export function resultUnavailable(call: Named): TwiceproofError {
   );
 }
 
-function holderFacts(record: ClaimRecord): HolderFacts {
+export function holderFacts(record: ClaimRecord): HolderFacts {
   const leaseExpiresInMs = record.leaseUntil - record.readAt;
   const live = record.state === "claimed";
   return {
     runId: record.runId,
-    state: live ? "claimed" : record.kind === "lock" ? "lapsed" : "in-doubt",
+    state: live ? (record.cancelRequested ? "stopping" : "claimed") : record.kind === "lock" ? "lapsed" : "in-doubt",
     ageMs: record.readAt - record.claimedAt,
     heartbeatAgeMs: Math.max(0, record.leaseMs - leaseExpiresInMs),
     leaseExpiresInMs,
@@ -119,63 +119,12 @@ function holderFacts(record: ClaimRecord): HolderFacts {
   };
 }
 
-/** Before anything started under it. `help` names the run: its message may reach a page. */
-export function runLost(runId: string | null): TwiceproofError {
-  return new TwiceproofError(
-    "RUN_LOST",
-    "This run no longer holds its thread: it is over, or another run took it. Nothing was started.",
-    { help: `Run ${runId}.` },
-  );
-}
-
-/** While its body was working. */
-export function runOvertaken(runId: string, details: ErrorDetails = {}): TwiceproofError {
-  return new TwiceproofError(
-    "RUN_LOST",
-    "This run lost its thread while it was working: another run may have it now. Do not count its result as stored.",
-    { help: `Run ${runId}.`, ...details },
-  );
-}
-
-export function lockLost(key: string, details: ErrorDetails = {}): TwiceproofError {
-  return new TwiceproofError(
-    "LOCK_LOST",
-    "The lock was lost while its holder was working: somebody else may hold it now.",
-    { help: `Lock ${JSON.stringify(key)}.`, ...details },
-  );
-}
-
-export function threadBusy(record: ClaimRecord, runId: string): TwiceproofError {
-  const same = record.runId === runId;
-  return new TwiceproofError(
-    same ? "RUN_IN_PROGRESS" : "THREAD_BUSY",
-    same ? "This run is in progress already." : "Another run is working on this thread.",
-    { ...lockFacts(record), help: `Held by run ${record.runId} on ${record.holder}.` },
-  );
-}
-
-export function lockBusy(record: ClaimRecord): TwiceproofError {
-  return new TwiceproofError("LOCK_BUSY", "Somebody else holds this lock.", {
-    ...lockFacts(record),
-    help: `Lock ${JSON.stringify(record.key)}, held by ${record.holder}.`,
-  });
-}
-
-function lockFacts(record: ClaimRecord): ErrorDetails {
-  return {
-    id: record.id,
-    ref: shortRef(record.id),
-    holder: holderFacts(record),
-    retryAfterMs: retryAfterMs(record, 5_000),
-  };
-}
-
 /** When the lease may be over, but no sooner than a second from now. */
-function retryAfterMs(record: ClaimRecord, atMost: number): number {
+export function retryAfterMs(record: ClaimRecord, atMost: number): number {
   return Math.min(atMost, Math.max(1_000, record.leaseUntil - record.readAt));
 }
 
 /** The reason of the holder's signal: somebody wants it to stop, and it still holds what it holds. */
-export function askedToStop(code: "EFFECT_IN_DOUBT" | "RUN_LOST" | "LOCK_LOST", id: string): TwiceproofError {
+export function askedToStop(code: "EFFECT_IN_DOUBT" | "RUN_CANCELLED" | "LOCK_LOST", id: string): TwiceproofError {
   return new TwiceproofError(code, "The holder was asked to stop.", { id, ref: shortRef(id) });
 }

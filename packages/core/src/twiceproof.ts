@@ -9,8 +9,10 @@ import { holderName } from "./id.ts";
 import { createKernel } from "./kernel.ts";
 import { createOnce, type Once } from "./once.ts";
 import { createRecorded, type RecordedOf } from "./recorded.ts";
-import { type Run, type RunOptions, withRun } from "./run.ts";
+import { type Run, withRun } from "./run.ts";
+import type { RunOptions } from "./run-options.ts";
 import type { Store } from "./store.ts";
+import { createThreads, type Threads } from "./threads.ts";
 import { checkCount, checkDuration, checkName, checkNamespace, checkOptions } from "./validate.ts";
 
 export interface TwiceproofOptions {
@@ -47,14 +49,18 @@ export interface Twiceproof {
     options?: ExclusiveOptions,
   ): Promise<Result>;
   /**
-   * One run per thread at a time. The loser has done nothing.
+   * One run per thread at a time. The loser has done nothing. A run with a `runId` that returned before is not run again:
+   * its outcome is given back.
    *
-   * @throws TwiceproofError `THREAD_BUSY`, or `RUN_IN_PROGRESS` when this very run holds the thread, at once. `RUN_LOST`
-   * when the body returned, but the thread may have been another run's meanwhile.
+   * @throws TwiceproofError `THREAD_BUSY`, `THREAD_QUEUE_FULL` or `THREAD_WAIT_TIMEOUT`; `RUN_IN_PROGRESS` when this very
+   * run holds the thread; `RUN_FINISHED` when it returned before and its outcome was not kept; `RUN_LOST` when the body
+   * returned, but the thread may have been another run's meanwhile
    */
   withRun<Result>(options: RunOptions, body: (run: Run) => Result | Promise<Result>): Promise<Result>;
   /** What nobody knows the outcome of, and the verdicts that end it. For operators. */
   readonly doubts: Doubts;
+  /** Who works on a thread, and how it is stopped. For operators, and for the Stop button of an application. */
+  readonly threads: Threads;
   /**
    * For SIGTERM: starts nothing new, waits for what runs, then aborts the rest and gives it up, so that others learn of the
    * doubt now and not at the end of the lease. Closes the store if the store opened its own connection. `graceMs` default 25,000.
@@ -124,6 +130,7 @@ export function assemble(options: TwiceproofOptions, fixed: { readonly settleDel
     once: createOnce(kernel),
     recorded: createRecorded(kernel),
     doubts: createDoubts(kernel),
+    threads: createThreads(kernel),
     withRun: async (runOptions, body) => await withRun(kernel, runOptions, body),
 
     exclusive: async (key, body, lockOptions = {}) => await exclusive(kernel, key, body, lockOptions),
@@ -136,6 +143,7 @@ export function assemble(options: TwiceproofOptions, fixed: { readonly settleDel
       if (frames().length > 0)
         throw new TwiceproofError("WAITS_FOR_ITSELF", "`close` waits for what runs, and was called from inside of it.");
       kernel.closing = true;
+      for (const wake of kernel.waiting) wake();
       await quiet(kernel.calls, graceMs);
       await Promise.all([...kernel.giveUps].map((giveUp) => giveUp()));
       await quiet(kernel.calls, lastWordMs);

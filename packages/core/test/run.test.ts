@@ -102,7 +102,12 @@ describe("a run", () => {
     ["runId", { thread: "t", runId: "a\0b" }],
     ["turn", { thread: "t", turn: "\ud800" }],
     ["leaseMs", { thread: "t", leaseMs: 0 }],
-    ["onBusy", { thread: "t", onBusy: "wait" }],
+    ["onBusy", { thread: "t", onBusy: "rollback" }],
+    ["maxWaitMs", { thread: "t", onBusy: "wait", maxWaitMs: -1 }],
+    ["maxQueue", { thread: "t", onBusy: "wait", maxQueue: 0 }],
+    ["graceMs", { thread: "t", onBusy: "interrupt", graceMs: 1.5 }],
+    ["onWait", { thread: "t", onBusy: "wait", onWait: true }],
+    ["maxWait", { thread: "t", maxWait: 10 }],
   ])("refuses a wrong %s before anything is claimed", async (what, options) => {
     const { tp, asked } = world();
     const error = await problem(tp.withRun(options as never, notRun));

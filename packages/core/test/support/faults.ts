@@ -1,7 +1,9 @@
 import type { Store } from "../../src/store.ts";
 
+type StoreMethod = Exclude<keyof Store, "watch">;
+
 /** Stands round one method. `pass` asks the store itself; leaving it out loses the question, dropping what it gives loses the answer. */
-type Around<Method extends keyof Store> = (
+type Around<Method extends StoreMethod> = (
   pass: () => ReturnType<Store[Method]>,
   ...args: Parameters<Store[Method]>
 ) => ReturnType<Store[Method]>;
@@ -9,9 +11,9 @@ type Around<Method extends keyof Store> = (
 export interface FaultyStore {
   readonly store: Store;
   /** In force until the returned function is called; the newest one stands outermost. */
-  around<Method extends keyof Store>(method: Method, around: Around<Method>): () => void;
+  around<Method extends StoreMethod>(method: Method, around: Around<Method>): () => void;
   /** Every question of this method that reached the wrapper, oldest first. */
-  asked<Method extends keyof Store>(method: Method): readonly Parameters<Store[Method]>[];
+  asked<Method extends StoreMethod>(method: Method): readonly Parameters<Store[Method]>[];
 }
 
 type AnyMethod = (...args: readonly never[]) => Promise<unknown>;
