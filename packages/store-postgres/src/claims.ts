@@ -1,9 +1,11 @@
 import type { ClaimRecord, ClaimRequest, ClaimResult } from "@twiceproof/core/store";
 import { holdsFence, judgeClaim } from "@twiceproof/core/store";
 import type { Parameter, Row } from "./client.ts";
+import type { Statement } from "./fragments.ts";
 import { untilAnswered } from "./retry.ts";
 import { toArray, toRecord } from "./rows.ts";
 import type { Session } from "./session.ts";
+import type { Statements } from "./sql.ts";
 
 /** In the order of `ids`. */
 export async function find({ run, sql }: Session, ids: readonly string[]): Promise<readonly (ClaimRecord | null)[]> {
@@ -12,10 +14,10 @@ export async function find({ run, sql }: Session, ids: readonly string[]): Promi
   return ids.map((id) => records.get(id) ?? null);
 }
 
-/** As one statement, as far as that goes: what names a version, or was in somebody's way, is claimed alone. */
+/** As one statement, as far as that goes: a lock, what names a version, or was in somebody's way, is claimed alone. */
 export async function claimMany(session: Session, requests: readonly ClaimRequest[]): Promise<readonly ClaimResult[]> {
   const answers = new Map<ClaimRequest, ClaimResult>();
-  const fresh = requests.filter((request) => request.seen === null);
+  const fresh = requests.filter(({ kind, seen }) => kind === "effect" && seen === null);
   if (fresh.length > 1) {
     const isFenced = fresh.some((request) => request.fence !== null);
     const statement = isFenced ? session.sql.claimManyFenced : session.sql.claimMany;
@@ -30,7 +32,7 @@ export async function claimMany(session: Session, requests: readonly ClaimReques
 
 export function claimOne(session: Session, request: ClaimRequest): Promise<ClaimResult> {
   const { run, sql } = session;
-  const statement = request.seen === null && request.fence === null ? sql.claimNew : sql.claim;
+  const statement = statementFor(sql, request);
   const parameters = valuesOf(request);
   return untilAnswered(async () => {
     const [row] = await run(statement, parameters);
@@ -38,15 +40,19 @@ export function claimOne(session: Session, request: ClaimRequest): Promise<Claim
   });
 }
 
+function statementFor(sql: Statements, { kind, seen, fence }: ClaimRequest): Statement {
+  if (kind === "lock") return sql.claimLock;
+  return seen === null && fence === null ? sql.claimNew : sql.claim;
+}
+
 /** Undefined: ask again. Another transaction committed after the statement's snapshot, or a lease ran out under it. */
 async function answerOf(session: Session, row: Row, request: ClaimRequest): Promise<ClaimResult | undefined> {
   if (row.wonBy === request.attemptId) return { answer: "won", token: Number(row.wonToken) };
-  if (row.record !== null) {
-    const record = toRecord(row.record);
-    const judged = judgeClaim(record, request);
-    if (judged === "won") return { answer: "won", token: record.token };
-    return judged === "grant" ? undefined : { answer: judged, record };
-  }
+  const record = row.record === null ? null : toRecord(row.record);
+  const judged = judgeClaim(record, request);
+  if (record !== null && judged === "won") return { answer: "won", token: record.token };
+  if (row.behind === true && judged !== "taken") return { answer: "behind", record };
+  if (record !== null && judged !== "grant") return { answer: judged === "free" ? "free" : "taken", record };
   if (row.fenced !== true || request.fence === null) return undefined;
   // A fence that is lost stays lost, so this later look tells the same; the statement's own snapshot may be from before.
   const [lock = null] = await find(session, [request.fence.id]);
@@ -72,9 +78,10 @@ const fenced = ["id", "attemptId", "token"] as const;
 
 function valuesOf(request: ClaimRequest): Parameter[] {
   const values = asked.map((name) => request[name]);
-  const { seen, fence } = request;
-  if (seen === null && fence === null) return values;
-  return [...values, seen, ...fenced.map((name) => fence?.[name] ?? null)];
+  const { kind, seen, fence, ticketId = null } = request;
+  if (kind === "effect" && seen === null && fence === null) return values;
+  const guarded = [...values, seen, ...fenced.map((name) => fence?.[name] ?? null)];
+  return kind === "lock" ? [...guarded, ticketId] : guarded;
 }
 
 /** A list of each. */

@@ -115,6 +115,7 @@ async function apply<Answer>(
           record.version,
           ...amended(record, change),
           ...[token, attemptId, what, who, why, evidence, decisionId, ...said],
+          change.to === "unlocked" ? change.attemptId : null,
         ]);
   return rows.length > 0 ? answer : undefined;
 }
@@ -137,6 +138,8 @@ function amended(record: ClaimRecord, change: NonNullable<Judged<unknown>["chang
     }
     case "disputed":
       return ["claimed", null, null, true, true, false, cancelRequested];
+    case "unlocked":
+      return ["released", null, null, false, disputed, true, false];
     case "cancel-requested":
       return isOpen(record)
         ? ["claimed", null, null, abandoned, disputed, byVerdict, true]

@@ -67,6 +67,16 @@ from generate_series(1, 260) as page on conflict do nothing`,
     `create index if not exists history_claim on ${schema}.history (claim_id, entry)`,
     `create unique index if not exists history_word on ${schema}.history (claim_id, attempt_id, what)
   where attempt_id is not null`,
+    `create table if not exists ${schema}.line (
+  claim_id    bytea          not null,
+  place       bigint         not null,
+  ticket_id   bytea          not null,
+  run_id      text,
+  holder      text           not null,
+  queued_at   timestamptz(3) not null,
+  lease_until timestamptz(3) not null,
+  primary key (claim_id, place)
+)`,
   ],
 ];
 

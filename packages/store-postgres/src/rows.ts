@@ -6,6 +6,7 @@ import type {
   HistoryEvent,
   Payload,
   StoredState,
+  Ticket,
 } from "@twiceproof/core/store";
 import { deriveState } from "@twiceproof/core/store";
 import type { Row } from "./client.ts";
@@ -76,6 +77,17 @@ export function toEntry(row: Row): HistoryEntry {
     evidence: row.evidence as string | null,
     decisionId: row.decisionId as string | null,
     payload: toPayload(row.format as string | null, row.text as string | null),
+  };
+}
+
+export function toTicket(row: Row): Ticket {
+  return {
+    ticketId: row.ticketId as string,
+    runId: row.runId as string | null,
+    holder: row.holder as string,
+    queuedAt: Number(row.queuedAt),
+    leaseUntil: Number(row.leaseUntil),
+    readAt: Number(row.readAt),
   };
 }
 

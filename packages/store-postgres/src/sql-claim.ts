@@ -22,9 +22,19 @@ const asked = `${asBytes("$1::text")}, ${asBytes("$2::text")}, $3::text, $4::tex
 
 const granted = (leaseMs: string): string => `'claimed', 1, 1, ${now} + ${lasting(leaseMs)}, ${now}, ${now}`;
 
-type ClaimStatement = "claimNew" | "claim" | "claimMany" | "claimManyFenced";
+/** The free row whose version the claimant names. */
+const overwrite = `on conflict (id) do update set
+      id = excluded.id,
+      name = excluded.name, scope = excluded.scope, turn = excluded.turn, run_id = excluded.run_id, state = 'claimed',
+      token = c.token + 1, version = c.version + 1, attempt_id = excluded.attempt_id, holder = excluded.holder,
+      lease_ms = excluded.lease_ms, lease_until = excluded.lease_until, abandoned = false, disputed = false,
+      by_verdict = false, cancel_requested = false, claimed_at = excluded.claimed_at, settled_at = null, result_format = null, result = null
+    where c.version = $13::bigint and c.fingerprint = excluded.fingerprint and c.attempt_id <> excluded.attempt_id
+      and ${isFree}`;
 
-export function claimStatements(claims: string): Readonly<Record<ClaimStatement, Statement>> {
+type ClaimStatement = "claimNew" | "claim" | "claimLock" | "claimMany" | "claimManyFenced";
+
+export function claimStatements(claims: string, line: string): Readonly<Record<ClaimStatement, Statement>> {
   return {
     /** A key without a row, outside of runs: what most claims are. A row that is there is the answer, and nothing is written. */
     claimNew: named(`
@@ -57,19 +67,51 @@ export function claimStatements(claims: string): Readonly<Record<ClaimStatement,
     insert into ${claims} as c (${claimed})
     select ${asked}, ${granted("$12::bigint")}
     where not exists (select from seen where not open) and ($14::text is null or exists (select from fence))
-    on conflict (id) do update set
-      id = excluded.id,
-      name = excluded.name, scope = excluded.scope, turn = excluded.turn, run_id = excluded.run_id, state = 'claimed',
-      token = c.token + 1, version = c.version + 1, attempt_id = excluded.attempt_id, holder = excluded.holder,
-      lease_ms = excluded.lease_ms, lease_until = excluded.lease_until, abandoned = false, disputed = false,
-      by_verdict = false, cancel_requested = false, claimed_at = excluded.claimed_at, settled_at = null, result_format = null, result = null
-    where c.version = $13::bigint and c.fingerprint = excluded.fingerprint and c.attempt_id <> excluded.attempt_id
-      and ${isFree}
+    ${overwrite}
     returning c.attempt_id, c.token
   )
   select ${asHex("put.attempt_id")} as "wonBy", put.token as "wonToken",
     $14::text is not null and not exists (select from fence) as "fenced",
     (select ${record} from seen c where not open) as "record"
+  from (select) as one left join put on true`),
+
+    /**
+     * The same of a lock, while nobody who is alive waits before the claimant (`$17`: its ticket), whose place ends with it.
+     * `was` tells a row that somebody who entered the line has written since, and so after this look at the line. A lock
+     * that nobody ever held has no row for the two to meet on: there, of a claim and an entry at once, both may find the
+     * lock free, and the next look of who waits tells.
+     */
+    claimLock: named(`
+  with seen as materialized (
+    select c.*, c.xmin as was, (c.version = $13::bigint and c.fingerprint = $10::text
+      and c.attempt_id <> ${asBytes("$2::text")} and ${isFree}) is true as open
+    from ${claims} c where c.id = ${asBytes("$1::text")}
+  ), ahead as materialized (
+    select from ${line} l
+    where l.claim_id = ${asBytes("$1::text")} and l.lease_until > ${now} and l.place < coalesce((
+      select m.place from ${line} m
+      where m.claim_id = ${asBytes("$1::text")} and m.ticket_id = ${asBytes("$17::text")} and m.lease_until > ${now}),
+      9223372036854775807)
+  ), fence as materialized (
+    select from ${claims} l
+    where l.id = ${asBytes("$14::text")} and l.kind = 'lock' and l.attempt_id = ${asBytes("$15::text")}
+      and l.token = $16::bigint and l.state = 'claimed' and not l.abandoned
+      and not exists (select from seen where not open) and not exists (select from ahead)
+    for key share
+  ), put as (
+    insert into ${claims} as c (${claimed})
+    select ${asked}, ${granted("$12::bigint")}
+    where not exists (select from seen where not open) and not exists (select from ahead)
+      and ($14::text is null or exists (select from fence))
+    ${overwrite} and c.xmin = (select was from seen)
+    returning c.attempt_id, c.token
+  ), gone as (
+    update ${line} l set lease_until = 'epoch' from put
+    where l.claim_id = ${asBytes("$1::text")} and l.ticket_id = ${asBytes("$17::text")}
+  )
+  select ${asHex("put.attempt_id")} as "wonBy", put.token as "wonToken",
+    $14::text is not null and not exists (select from fence) as "fenced", exists (select from ahead) as "behind",
+    (select ${record} from seen c) as "record"
   from (select) as one left join put on true`),
 
     /**

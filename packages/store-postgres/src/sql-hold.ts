@@ -3,7 +3,11 @@ import { asBytes, held, heldByRequest, lasting, lists, named, now, record, type 
 type HoldStatement = "renew" | "settle" | "settleLock" | "settleMany";
 
 /** What the holder of a claim does with it. */
-export function holdStatements(claims: string, history: string): Readonly<Record<HoldStatement, Statement>> {
+export function holdStatements(
+  claims: string,
+  history: string,
+  told: string,
+): Readonly<Record<HoldStatement, Statement>> {
   return {
     /** Rows that somebody else has locked are skipped: they answer `busy` and delay no other. */
     renew: {
@@ -46,7 +50,7 @@ export function holdStatements(claims: string, history: string): Readonly<Record
     update ${claims} c
     set version = c.version + 1, state = $4::text, settled_at = ${now}, result_format = $5::text, result = $6::text
     from mine m where c.id = m.id
-    returning c.id
+    returning c.id, ${told}
   )
   select exists (select from put) as "settled", ${record} as "record", exists (
     select from ${history} h
@@ -67,6 +71,6 @@ export function holdStatements(claims: string, history: string): Readonly<Record
   update ${claims} c
   set version = c.version + 1, state = m.state, settled_at = ${now}, result_format = m.format, result = m.result
   from mine m where c.id = any (array(select id from mine)) and c.id = m.id
-  returning m.ord as "ord"`),
+  returning m.ord as "ord", ${told}`),
   };
 }

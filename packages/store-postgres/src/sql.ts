@@ -1,6 +1,19 @@
-import { asBytes, asHex, asMs, derived, held, lasting, named, now, record, type Statement } from "./fragments.ts";
+import {
+  asBytes,
+  asHex,
+  asMs,
+  derived,
+  held,
+  lasting,
+  named,
+  now,
+  record,
+  type Statement,
+  telling,
+} from "./fragments.ts";
 import { claimStatements } from "./sql-claim.ts";
 import { holdStatements } from "./sql-hold.ts";
+import { lineStatements } from "./sql-line.ts";
 
 type RareStatement =
   | "lookDecided"
@@ -16,7 +29,8 @@ type RareStatement =
 
 export type Statements = Readonly<Record<RareStatement, Statement>> &
   ReturnType<typeof claimStatements> &
-  ReturnType<typeof holdStatements>;
+  ReturnType<typeof holdStatements> &
+  ReturnType<typeof lineStatements>;
 
 /**
  * Every statement, in the order of the `Store` interface. Each is one transaction of its own, so that they suit poolers
@@ -30,12 +44,15 @@ export type Statements = Readonly<Record<RareStatement, Statement>> &
 export function statements(schema: string): Statements {
   const claims = `${schema}.claims`;
   const history = `${schema}.history`;
+  const line = `${schema}.line`;
+  const told = telling(schema);
   const addHistory = `insert into ${history} (
       claim_id, at, token, attempt_id, what, who, why, evidence, decision_id, result_format, result)`;
 
   return {
-    ...claimStatements(claims),
-    ...holdStatements(claims, history),
+    ...claimStatements(claims, line),
+    ...holdStatements(claims, history, told),
+    ...lineStatements(claims, line),
 
     /** The record, and what this decision has decided already. */
     lookDecided: named(`
@@ -44,7 +61,10 @@ export function statements(schema: string): Statements {
     from ${history} h where h.claim_id = c.id and h.decision_id = ${asBytes("$2::text")}) as "decided"
   from ${claims} c where c.id = ${asBytes("$1::text")}`),
 
-    /** What `judgeSettlement` or `judgeVerdict` decided on a record, if it still stands as it was read, and the history. */
+    /**
+     * What `judgeSettlement` or `judgeVerdict` decided on a record, if it still stands as it was read, and the history. With
+     * an attempt id of its own (`$19`) it is under the next token.
+     */
     amend: named(`
   with mine as materialized (
     select c.id from ${claims} c where c.id = ${asBytes("$1::text")} and c.version = $2::bigint for update
@@ -52,9 +72,10 @@ export function statements(schema: string): Statements {
     update ${claims} c
     set version = c.version + 1, state = $3::text, settled_at = case $3::text when 'claimed' then null when c.state then c.settled_at else ${now} end,
       result_format = $4::text, result = $5::text, abandoned = $6::boolean, disputed = $7::boolean,
-      by_verdict = $8::boolean, cancel_requested = $9::boolean
+      by_verdict = $8::boolean, cancel_requested = $9::boolean,
+      token = c.token + case when $19::text is null then 0 else 1 end, attempt_id = coalesce(${asBytes("$19::text")}, c.attempt_id)
     from mine m where c.id = m.id
-    returning c.id
+    returning c.id, ${told}
   ), told as (
     ${addHistory}
     select id, ${now}, $10::bigint, ${asBytes("$11::text")}, $12::text, $13::text, $14::text, $15::text,
@@ -80,7 +101,7 @@ export function statements(schema: string): Statements {
     select c.id from ${claims} c where ${held} and not c.abandoned for update
   ), put as (
     update ${claims} c set version = c.version + 1, abandoned = true from mine m where c.id = m.id
-    returning c.id, c.holder
+    returning c.id, c.holder, ${told}
   )
   ${addHistory}
   select id, ${now}, $3::bigint, ${asBytes("$2::text")}, 'abandoned', holder, $4::text, null, null, null, null from put

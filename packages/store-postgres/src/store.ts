@@ -4,6 +4,8 @@ import { claimMany, claimOne, find } from "./claims.ts";
 import type { PostgresClient } from "./client.ts";
 import { toHealth } from "./health.ts";
 import { renewMany, resolve, settleMany, settleOne } from "./hold.ts";
+import { leave, queue, readLine } from "./line.ts";
+import { listening, type PostgresListener } from "./listen.ts";
 import { toEntry, toRecord } from "./rows.ts";
 import { type Session, session } from "./session.ts";
 import * as statements from "./sql.ts";
@@ -16,6 +18,11 @@ export interface PostgresStoreOptions {
    * noticed, and gone on with without them.
    */
   readonly prepare?: boolean;
+  /**
+   * A connected `Client` of pg, straight to the server, of the store's own: those who wait for a lock are woken by its
+   * release on other machines, and not only find it at their next look. Lost, it is merely missed.
+   */
+  readonly listen?: PostgresListener;
 }
 
 /**
@@ -23,8 +30,9 @@ export interface PostgresStoreOptions {
  * or closed here. Each statement is a transaction of its own. The tables come from `await store.migrate()`.
  */
 export function postgresStore(client: PostgresClient, options: PostgresStoreOptions = {}): Store {
-  const { schema = "twiceproof", prepare } = options;
+  const { schema = "twiceproof", prepare, listen } = options;
   const db = session(client, { schema, prepare });
+  const ears = listen && listening(listen, schema);
   const { run, sql } = db;
 
   return {
@@ -48,6 +56,14 @@ export function postgresStore(client: PostgresClient, options: PostgresStoreOpti
 
     resolve: (doubt, verdict, by) => resolve(db, doubt, verdict, by),
 
+    queue: (request) => queue(db, request),
+
+    leave: (id, ticketId) => leave(db, id, ticketId),
+
+    line: (id) => readLine(db, id),
+
+    ...(ears && { watch: ears.watch }),
+
     get: (ids) => find(db, ids),
 
     list: (query) => list(db, query),
@@ -61,6 +77,7 @@ export function postgresStore(client: PostgresClient, options: PostgresStoreOpti
     health: async () => toHealth((await run(statements.health))[0] ?? {}),
 
     async close() {
+      ears?.close();
       db.close();
     },
   };

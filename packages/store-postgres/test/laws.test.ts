@@ -10,7 +10,8 @@ import { fromPostgresJs } from "./support/postgres-js.ts";
 import { quietPool } from "./support/scratch.ts";
 
 const schema = "laws";
-const expire = `update ${schema}.claims set lease_until = 'epoch' where state = 'claimed'`;
+const expire = `with tickets as (update ${schema}.line set lease_until = 'epoch')
+  update ${schema}.claims set lease_until = 'epoch' where state = 'claimed'`;
 
 interface Source {
   readonly client: PostgresClient;

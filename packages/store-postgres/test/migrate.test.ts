@@ -15,7 +15,7 @@ describeOn(["postgres", "postgres-distribution"], "migrating", (server) => {
   it("creates the schema, once", async () => {
     const store = await place.migrated();
     const created = await place.query(tables);
-    expect(created.map((row) => row.table_name)).toEqual(["claims", "history", "migrations"]);
+    expect(created.map((row) => row.table_name)).toEqual(["claims", "history", "line", "migrations"]);
     await store.migrate();
     await place.store().migrate();
     expect(await place.query(tables)).toEqual(created);

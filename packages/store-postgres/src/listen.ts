@@ -1,0 +1,70 @@
+import { TwiceproofError } from "@twiceproof/core/store";
+import { quotedSchema } from "./schema.ts";
+
+/** A `Client` of pg. */
+export interface PostgresListener {
+  query(text: string): Promise<unknown>;
+  on(event: "notification", heard: (message: Notification) => void): unknown;
+  on(event: "error", failed: (error: Error) => void): unknown;
+  off(event: "notification", heard: (message: Notification) => void): unknown;
+}
+
+interface Notification {
+  readonly channel: string;
+  readonly payload?: string | undefined;
+}
+
+export interface Listening {
+  watch(id: string, wake: () => void): () => void;
+  close(): void;
+}
+
+/**
+ * Hears of the locks that were freed while somebody waits. The channel has the schema's name, the payload is the lock's id.
+ * Nothing is asked of the connection before the first watch, and nothing depends on it: who waits looks by itself as well.
+ *
+ * @throws TwiceproofError `INVALID_ARGUMENT`
+ */
+export function listening(client: PostgresListener, schema: string): Listening {
+  if (typeof client?.query !== "function" || typeof client.on !== "function")
+    throw new TwiceproofError("INVALID_ARGUMENT", "`listen` must be a connected Client of pg.");
+  const watchers = new Map<string, Set<() => void>>();
+  let listens = false;
+  let isSetUp = false;
+
+  function heard({ channel, payload = "" }: Notification): void {
+    if (channel === schema) for (const wake of [...(watchers.get(payload) ?? [])]) wake();
+  }
+
+  function listen(): void {
+    if (!isSetUp) {
+      isSetUp = true;
+      client.on("notification", heard);
+      // An `error` of a connection that nobody listens to ends the process, and a lost connection costs nothing here.
+      client.on("error", () => undefined);
+    }
+    if (listens) return;
+    listens = true;
+    client.query(`listen ${quotedSchema(schema)}`).catch(() => {
+      listens = false;
+    });
+  }
+
+  return {
+    watch(id, wake) {
+      listen();
+      const mine = watchers.get(id) ?? new Set();
+      watchers.set(id, mine.add(wake));
+      return () => {
+        mine.delete(wake);
+        if (mine.size === 0 && watchers.get(id) === mine) watchers.delete(id);
+      };
+    },
+    close() {
+      watchers.clear();
+      if (!isSetUp) return;
+      client.off("notification", heard);
+      client.query(`unlisten ${quotedSchema(schema)}`).catch(() => undefined);
+    },
+  };
+}
