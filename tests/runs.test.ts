@@ -114,3 +114,50 @@ it("3: a lock whose holder was paused past its lease and replaced is lost, whate
   expect(await first).toMatchObject({ code: "LOCK_LOST", returned: { token: 1 } });
   expect(await here.lock("import")).toMatchObject({ state: "released", token: 2 });
 });
+
+it("14: an effect that its run started and did not wait for is refused, also when its claim was under way", async ({
+  here,
+}) => {
+  const [worker, next] = await Promise.all([here.start({ stopAt: ["before claim"] }), here.start()]);
+  const leaves = { key: "order:1" };
+  const run = worker.ask("run", { thread, runId: "first", leaves });
+  await worker.at("before claim");
+  expect(await run).toMatchObject({ value: { token: 1 } });
+  expect(await next.ask("run", { thread, runId: "second" })).toMatchObject({ value: { token: 2 } });
+  worker.pass("before claim", "for good");
+  expect(await worker.ask("left", "first")).toMatchObject({ code: "RUN_LOST" });
+  expect(await worker.ask("late", "first", { key: "order:2" })).toMatchObject({ code: "RUN_LOST" });
+  expect(here.allActs()).toEqual([]);
+});
+
+it("the same run asked for again in another process is told that it is in progress, and afterwards what it returned", async ({
+  here,
+}) => {
+  const [one, two] = await Promise.all([here.start({ stopAt: ["run"] }), here.start()]);
+  const calls = [{ key: "order:1" }];
+  const run = one.ask("run", { thread, runId: "first", turnTakesMs: 0, calls });
+  await one.at("run");
+  for (const onBusy of ["reject", "wait", "interrupt"] as const)
+    expect(await two.ask("run", { thread, runId: "first", onBusy })).toMatchObject({ code: "RUN_IN_PROGRESS" });
+  one.pass("run");
+  const outcome = await run;
+  expect(outcome).toMatchObject({ value: { token: 1, outcomes: [{ value: { pid: one.pid } }] } });
+  expect(await two.ask("run", { thread, runId: "first", turnTakesMs: 0, calls })).toEqual(outcome);
+  expect(await here.thread(thread)).toMatchObject({ token: 1, state: "released" });
+  expect(here.transcript()).toHaveLength(2);
+  expect(here.acts("order:1")).toBe(1);
+});
+
+it("a run that was killed is no finished one: the same id runs again, and its effects do not", async ({ here }) => {
+  const [victim, next] = await Promise.all([here.start({ stopAt: ["after record"] }), here.start()]);
+  const call = { thread, runId: "first", leaseMs, calls: [{ key: "order:1" }, { key: "order:2" }] };
+  void victim.ask("run", call);
+  await victim.at("after record");
+  await victim.kill();
+  await here.lapsed(thread);
+  const outcome = await next.ask("run", call);
+  expect(outcome).toMatchObject({
+    value: { token: 2, outcomes: [{ value: { pid: victim.pid } }, { value: { pid: next.pid } }] },
+  });
+  expect(here.allActs().map(({ key }) => key)).toEqual(["order:1", "order:2"]);
+});

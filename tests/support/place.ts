@@ -21,13 +21,19 @@ export interface Place {
   readonly file: string;
   /** For what operators do, and to look. */
   readonly tp: Twiceproof;
-  start(setup?: Omit<WorkerSetup, "file" | "counter">): Promise<Worker>;
+  start(setup?: Omit<WorkerSetup, "file" | "counter" | "transcript">): Promise<Worker>;
   /** How often this effect happened in the world. */
   acts(key: string): number;
   allActs(): readonly { readonly key: string; readonly token: number; readonly pid: number }[];
   effect(key: string): Promise<ClaimRecord | null>;
   lock(key: string): Promise<ClaimRecord | null>;
   thread(thread: string): Promise<ClaimRecord | null>;
+  /** The ids of the runs that wait for a thread, first come first. */
+  line(thread: string): Promise<readonly (string | null)[]>;
+  /** Waits until these runs wait, in this order. */
+  inLine(thread: string, ...runIds: readonly string[]): Promise<void>;
+  /** Questions and answers of runs, in the order in which they were written. */
+  transcript(): readonly string[];
   /** Waits until the effect is in doubt. */
   doubt(key: string): Promise<Doubt>;
   /** Waits until the lease of a thread's run, or of a lock, is over. */
@@ -48,12 +54,17 @@ function place(onEnd: (run: () => unknown) => void): Place {
   onEnd(() => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, "app.db");
   const counter = join(folder, "effects.jsonl");
+  const transcript = join(folder, "transcript.txt");
   const tp = createTwiceproof({ store: sqliteStore(file) });
   onEnd(() => tp.close({ graceMs: 0 }));
 
   async function read(space: ClaimSpace, key: string): Promise<ClaimRecord | null> {
     const [record] = await tp.store.get([claimId("default", space, key)]);
     return record ?? null;
+  }
+
+  async function line(thread: string): Promise<readonly (string | null)[]> {
+    return (await tp.store.line(claimId("default", "thread", thread))).map(({ runId }) => runId);
   }
 
   function allActs(): { readonly key: string; readonly token: number; readonly pid: number }[] {
@@ -67,12 +78,17 @@ function place(onEnd: (run: () => unknown) => void): Place {
   return {
     file,
     tp,
-    start: (setup) => spawnWorker({ ...setup, file, counter }, onEnd),
+    start: (setup) => spawnWorker({ ...setup, file, counter, transcript }, onEnd),
     acts: (key) => allActs().filter((act) => act.key === key).length,
     allActs,
     effect: (key) => read("effect", key),
     lock: (key) => read("lock", key),
     thread: (thread) => read("thread", thread),
+    line,
+    async inLine(thread, ...runIds) {
+      await until("a line of runs", async () => (await line(thread)).join() === runIds.join());
+    },
+    transcript: () => (existsSync(transcript) ? readFileSync(transcript, "utf8").split("\n").slice(0, -1) : []),
     async doubt(key) {
       await until("a doubt", async () => (await read("effect", key))?.state === "in-doubt");
       const doubt = await tp.doubts.get(claimId("default", "effect", key));

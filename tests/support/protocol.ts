@@ -1,9 +1,11 @@
-import type { EffectRules, HolderFacts } from "@twiceproof/core";
+import type { EffectRules, HolderFacts, RunOptions } from "@twiceproof/core";
 
 /** How a worker is started. */
 export interface WorkerSetup {
   readonly file: string;
   readonly counter: string;
+  /** Turns of all threads, one line each; the product knows nothing of it. */
+  readonly transcript: string;
   /** Where it stops, says so, and waits to be passed. */
   readonly stopAt?: readonly Step[];
   readonly storeTimeoutMs?: number;
@@ -45,13 +47,16 @@ export interface OnceCall extends Pick<EffectRules, "kind" | "leaseMs" | "waitMs
   readonly blockUntil?: string;
 }
 
-export interface RunCall {
-  readonly thread: string;
+export interface RunCall
+  extends Pick<RunOptions, "thread" | "leaseMs" | "onBusy" | "maxWaitMs" | "maxQueue" | "graceMs"> {
   readonly runId: string;
-  readonly leaseMs?: number;
   /** Effects of the run, one after the other, after the step `run`. */
   readonly calls?: readonly OnceCall[];
   readonly blockUntil?: string;
+  /** Before the effects it writes a question into the thread's transcript, and an answer up to so long after it. */
+  readonly turnTakesMs?: number;
+  /** An effect that the body starts and does not wait for. */
+  readonly leaves?: OnceCall;
 }
 
 export interface LockCall {
@@ -68,6 +73,8 @@ export interface Receipt {
 
 export interface RunReport {
   readonly token: number | null;
+  /** What stood in the transcript when its turn began. */
+  readonly read?: readonly string[];
   readonly outcomes: readonly Outcome<Receipt>[];
 }
 
@@ -76,6 +83,12 @@ export interface Commands {
   /** Four at a time, in an order of the worker's own; the answers are in the order of the calls. */
   onceAll(calls: readonly OnceCall[]): Promise<readonly Outcome<Receipt>[]>;
   run(call: RunCall): Promise<RunReport>;
+  /** The caller of this run goes away. */
+  abort(runId: string): Promise<void>;
+  /** What became of the effect that this run left. */
+  left(runId: string): Promise<Receipt>;
+  /** Starts an effect in a run that is over. */
+  late(runId: string, call: OnceCall): Promise<Receipt>;
   exclusive(call: LockCall): Promise<{ readonly token: number }>;
   setClock(offsets: ClockOffsets): Promise<void>;
   /** What the worker asked of its store, and how far its bodies came, in order. */
@@ -93,10 +106,16 @@ export interface Failure {
   readonly returned?: unknown;
   readonly holder?: HolderFacts;
   readonly retryAfterMs?: number;
+  readonly queueDepth?: number;
 }
 
 export type ToWorker =
-  | { readonly type: "ask"; readonly id: number; readonly command: keyof Commands; readonly argument: unknown }
+  | {
+      readonly type: "ask";
+      readonly id: number;
+      readonly command: keyof Commands;
+      readonly arguments: readonly unknown[];
+    }
   | { readonly type: "pass"; readonly step: Step; readonly forGood: boolean };
 
 export type FromWorker =

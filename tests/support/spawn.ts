@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import Database from "better-sqlite3";
 import type { Commands, FromWorker, Notice, Outcome, Step, ToWorker, WorkerSetup } from "./protocol.ts";
 
 type Answer<C extends keyof Commands> = Awaited<ReturnType<Commands[C]>>;
@@ -14,7 +15,7 @@ export interface Worker {
   pass(step: Step, howLong?: "for good"): void;
   /** SIGKILL; resolves when the process is gone. */
   kill(): Promise<void>;
-  /** SIGSTOP and SIGCONT: the process stands still, with everything that it holds. */
+  /** SIGSTOP and SIGCONT: the process stands still, with all that it holds but for the database's write lock. */
   freeze(): void;
   thaw(): void;
   terminate(): void;
@@ -28,6 +29,20 @@ export interface Worker {
 function need<T>(outcome: Outcome<T>): T {
   if ("code" in outcome) throw new Error(outcome.message);
   return outcome.value;
+}
+
+/** For longer than others need for a write. */
+function isWriteLocked(file: string): boolean {
+  const db = new Database(file, { timeout: 500 });
+  try {
+    db.exec("begin immediate; rollback");
+    return false;
+  } catch (error) {
+    if ((error as { readonly code?: unknown }).code !== "SQLITE_BUSY") throw error;
+    return true;
+  } finally {
+    db.close();
+  }
 }
 
 const living = new Set<ChildProcess>();
@@ -89,12 +104,12 @@ export async function spawnWorker(setup: WorkerSetup, onEnd: (run: () => unknown
   let nextId = 0;
   const worker: Worker = {
     pid: child.pid ?? 0,
-    ask(command, ...[argument]) {
+    ask(command, ...given) {
       return new Promise((resolve) => {
         const id = nextId++;
         if (isOver) return resolve({ code: "DIED", message: "the worker ended" });
         asked.set(id, resolve);
-        send({ type: "ask", id, command, argument });
+        send({ type: "ask", id, command, arguments: given });
       });
     },
     async at(step) {
@@ -109,7 +124,13 @@ export async function spawnWorker(setup: WorkerSetup, onEnd: (run: () => unknown
       child.kill("SIGKILL");
       await ended;
     },
-    freeze: () => void child.kill("SIGSTOP"),
+    freeze() {
+      // One that stopped in the middle of a write would keep the write lock, and all others from the database.
+      for (child.kill("SIGSTOP"); isWriteLocked(setup.file); child.kill("SIGSTOP")) {
+        child.kill("SIGCONT");
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+      }
+    },
     thaw: () => void child.kill("SIGCONT"),
     terminate: () => void child.kill("SIGTERM"),
     trace: async () => need(await worker.ask("trace")),

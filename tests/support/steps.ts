@@ -37,9 +37,9 @@ export function say(message: FromWorker): void {
   process.send?.(message);
 }
 
-/** Stops where an effect's statement leaves for the store, and where its answer comes back. Locks pass. */
+/** Stops where an effect's statement leaves for the store, and where its answer comes back. Locks, and what is remembered of runs, pass. */
 export function stepping(store: Store, steps: Steps): Store {
-  const locks = new Set<string>();
+  const others = new Set<string>();
 
   async function around<T>(isEffect: boolean, before: Step, after: Step, ask: () => Promise<T>): Promise<T> {
     if (!isEffect) return await ask();
@@ -52,12 +52,12 @@ export function stepping(store: Store, steps: Steps): Store {
   return {
     ...store,
     claim(requests) {
-      for (const { id, kind } of requests) if (kind === "lock") locks.add(id);
-      const isEffect = requests.some(({ kind }) => kind === "effect");
+      for (const { id, kind, fingerprint } of requests) if (kind === "lock" || fingerprint === "run") others.add(id);
+      const isEffect = requests.some(({ id }) => !others.has(id));
       return around(isEffect, "before claim", "after claim", () => store.claim(requests));
     },
     settle(settlements) {
-      const isEffect = settlements.some(({ id }) => !locks.has(id));
+      const isEffect = settlements.some(({ id }) => !others.has(id));
       return around(isEffect, "before record", "after record", () => store.settle(settlements));
     },
     renew(renewals) {

@@ -1,12 +1,19 @@
 import { randomUUID } from "node:crypto";
-import { appendFileSync, existsSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { flushCompileCache } from "node:module";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as pause } from "node:timers/promises";
-import { createTwiceproof, type EffectContext, findTwiceproofError, notExecuted, type Once } from "@twiceproof/core";
+import {
+  createTwiceproof,
+  type EffectContext,
+  findTwiceproofError,
+  notExecuted,
+  type Once,
+  type Run,
+} from "@twiceproof/core";
 import { sqliteStore } from "@twiceproof/store-sqlite";
 import { setClock } from "./clock.ts";
-import type { Commands, OnceCall, Outcome, Receipt, ToWorker, WorkerSetup } from "./protocol.ts";
+import type { Commands, OnceCall, Outcome, Receipt, RunReport, ToWorker, WorkerSetup } from "./protocol.ts";
 import { createSteps, say, stepping } from "./steps.ts";
 
 /** One worker process: `node worker.ts <WorkerSetup as JSON>`, told what to do by its parent. */
@@ -49,15 +56,35 @@ async function outcomeOf<T>(promise: Promise<T>): Promise<Outcome<T>> {
     return { value: await promise };
   } catch (error) {
     const ours = findTwiceproofError(error);
-    const { code = "none", value: returned, holder, retryAfterMs } = ours ?? {};
+    const { code = "none", value: returned, holder, retryAfterMs, queueDepth } = ours ?? {};
     const message = String(error);
-    return { code, message, returned, ...(holder && { holder }), ...(retryAfterMs !== undefined && { retryAfterMs }) };
+    return {
+      code,
+      message,
+      returned,
+      ...(holder && { holder }),
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
+      ...(queueDepth !== undefined && { queueDepth }),
+    };
   }
 }
 
 /** The first one only says from when the next is counted. */
 async function sample(): Promise<void> {
   for (const { count } = delay; delay.count === count; ) await pause(5);
+}
+
+const callers = new Map<string, AbortController>();
+const runs = new Map<string, Run>();
+const leftOver = new Map<string, Promise<Receipt>>();
+
+/** A question and its answer, in a file that two runs at once would mix up. */
+async function takeTurn(runId: string, takesMs: number): Promise<readonly string[]> {
+  const read = existsSync(setup.transcript) ? readFileSync(setup.transcript, "utf8").split("\n").slice(0, -1) : [];
+  appendFileSync(setup.transcript, `question of ${runId}\n`);
+  await pause(Math.random() * takesMs);
+  appendFileSync(setup.transcript, `answer to ${runId}\n`);
+  return read;
 }
 
 const commands: Commands = {
@@ -72,15 +99,39 @@ const commands: Commands = {
     await Promise.all([oneByOne(), oneByOne(), oneByOne(), oneByOne()]);
     return calls.map((call) => outcomes.get(call) as Outcome<Receipt>);
   },
-  run: ({ calls = [], blockUntil: flag, ...options }) =>
-    tp.withRun(options, async (run) => {
+  run({ calls = [], blockUntil: flag, turnTakesMs, leaves, ...options }) {
+    const { runId } = options;
+    const caller = new AbortController();
+    callers.set(runId, caller);
+    return tp.withRun({ ...options, signal: caller.signal }, async (run): Promise<RunReport> => {
+      runs.set(runId, run);
       run.signal.addEventListener("abort", () => steps.notice("run aborted"), { once: true });
       await steps.reach("run");
       if (flag !== undefined) blockUntil(flag);
+      const read = turnTakesMs === undefined ? undefined : await takeTurn(runId, turnTakesMs);
+      if (leaves !== undefined) {
+        const left = start(run.once, leaves);
+        left.catch(() => undefined);
+        leftOver.set(runId, left);
+      }
       const outcomes: Outcome<Receipt>[] = [];
       for (const call of calls) outcomes.push(await outcomeOf(start(run.once, call)));
-      return { token: run.token, outcomes };
-    }),
+      return { token: run.token, outcomes, ...(read && { read }) };
+    });
+  },
+  async abort(runId) {
+    callers.get(runId)?.abort(new Error("the client is gone"));
+  },
+  async left(runId) {
+    const left = leftOver.get(runId);
+    if (left === undefined) throw new Error("that run left nothing");
+    return await left;
+  },
+  late(runId, call) {
+    const run = runs.get(runId);
+    if (run === undefined) throw new Error("there was no such run");
+    return start(run.once, call);
+  },
   exclusive: ({ key, ...options }) =>
     tp.exclusive(
       key,
@@ -106,9 +157,9 @@ const commands: Commands = {
 
 process.on("message", async (message: ToWorker) => {
   if (message.type === "pass") return steps.pass(message.step, message.forGood);
-  const { id, command, argument } = message;
-  const run = commands[command] as (argument: unknown) => Promise<unknown>;
-  say({ type: "answer", id, outcome: await outcomeOf(run(argument)) });
+  const { id, command } = message;
+  const run = commands[command] as (...given: readonly unknown[]) => Promise<unknown>;
+  say({ type: "answer", id, outcome: await outcomeOf((async () => await run(...message.arguments))()) });
 });
 process.on("disconnect", () => process.exit());
 process.on("SIGTERM", async () => {

@@ -30,7 +30,8 @@ export interface LinePlan {
 
 /** One claimant's place in the line of a lock; it enters when it first has to wait. */
 export interface Line {
-  readonly ticketId: string;
+  /** Undefined before it has entered. */
+  ticketId(): string | undefined;
   /**
    * Waits until nobody stands before it and the lock looks free; answers its record as it was read then.
    *
@@ -104,7 +105,7 @@ export function lineUp(kernel: Kernel, { wanted, wait, signal, busy }: LinePlan)
   }
 
   return {
-    ticketId,
+    ticketId: () => (inLine ? ticketId : undefined),
     async turn(met) {
       if (isRunning(met, runId) || wait === undefined) throw await refusal("busy", met);
       const leftMs = (): number => wait.maxMs - waited();

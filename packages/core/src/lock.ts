@@ -93,12 +93,13 @@ async function take(kernel: Kernel, plan: LockPlan): Promise<Taken> {
   }
 }
 
-async function takeInTurn(kernel: Kernel, plan: LockPlan, { ticketId, turn }: Line): Promise<Taken> {
+async function takeInTurn(kernel: Kernel, plan: LockPlan, line: Line): Promise<Taken> {
   const { wanted, signal } = plan;
   let free: ClaimRecord | null = null;
   for (;;) {
     refuseWhenCalledOff(kernel, signal);
-    const claimed = await claim(kernel, { ...wanted, kind: "lock", fence: null, ticketId }, free ?? undefined);
+    const request = { ...wanted, kind: "lock", fence: null, ticketId: line.ticketId() } as const;
+    const claimed = await claim(kernel, request, free ?? undefined);
     if (claimed.answer === "won") {
       const { ref, sent } = claimed;
       const { leaseMs } = wanted;
@@ -121,7 +122,7 @@ async function takeInTurn(kernel: Kernel, plan: LockPlan, { ticketId, turn }: Li
       free = null;
       continue;
     }
-    free = await turn(claimed.record);
+    free = await line.turn(claimed.record);
   }
 }
 

@@ -40,6 +40,38 @@ describe.concurrent("a heartbeat", () => {
     long.drop();
   });
 
+  it("renews as often as it is told to, together with what is due, and no oftener because of others", async () => {
+    const asked: number[][] = [];
+    const heartbeat = createHeartbeat(async (renewals) => {
+      asked.push(renewals.map(({ leaseMs }) => leaseMs));
+      return renewals.map(() => "held");
+    });
+    const short = heartbeat.hold(refOf("short"), { ...lease(1_000), everyMs: 60_000 });
+    const eager = heartbeat.hold(refOf("eager"), { ...lease(60_000), everyMs: 1_000 });
+    const rare = heartbeat.hold(refOf("rare"), lease(60_000));
+    await until(() => asked.flat().filter((leaseMs) => leaseMs === 60_000).length >= 2);
+    const count = (leaseMs: number): number => asked.flat().filter((each) => each === leaseMs).length;
+    // A third of a second, and a second.
+    expect(count(1_000)).toBeGreaterThanOrEqual(2 * count(60_000));
+    expect(asked.every((list) => list.filter((leaseMs) => leaseMs === 60_000).length <= 1)).toBe(true);
+    for (const hold of [short, eager, rare]) hold.drop();
+  });
+
+  it("renews out of turn what something was decided about, and nothing else", async () => {
+    const asked: string[] = [];
+    const heartbeat = createHeartbeat(async (renewals) => {
+      asked.push(...renewals.map(({ id }) => id));
+      return renewals.map(() => "cancel-requested");
+    });
+    const decided = heartbeat.hold(refOf("decided"), lease(60_000, "lock"));
+    const other = heartbeat.hold(refOf("other"), lease(60_000, "lock"));
+    heartbeat.hurry(decided.ref.id);
+    heartbeat.hurry(refOf("stranger").id);
+    await until(() => decided.signal.aborted);
+    expect(asked).toEqual([decided.ref.id]);
+    for (const hold of [decided, other]) hold.drop();
+  });
+
   it("renews a thousand claims in few statements", async () => {
     const lists: number[] = [];
     const seen = new Set<string>();

@@ -20,11 +20,13 @@ describe("an error as an HTTP answer", () => {
       code: "THREAD_BUSY",
       retryAfterMs: busy.retryAfterMs,
       holder: { runId: "r1", liveness: "live", state: "claimed" },
+      queueDepth: 0,
     });
     const text = JSON.stringify(body);
     for (const hidden of ["secret", String(process.pid), "http.test", "    at "]) expect(text).not.toContain(hidden);
     const curt = await errorResponse(busy, { holder: false })?.json();
     expect(curt).not.toHaveProperty("holder");
+    expect(curt).not.toHaveProperty("queueDepth");
     open();
     await first;
   });
@@ -35,7 +37,14 @@ describe("an error as an HTTP answer", () => {
     expect(of("STORE_UNAVAILABLE")?.status).toBe(503);
     expect(of("CLOSED")?.status).toBe(503);
     expect(of("IDENTITY_MISSING")?.status).toBe(500);
-    expect(of("EFFECT_IN_DOUBT")?.status).toBe(409);
+    for (const code of [
+      "EFFECT_IN_DOUBT",
+      "THREAD_QUEUE_FULL",
+      "THREAD_WAIT_TIMEOUT",
+      "RUN_FINISHED",
+      "RUN_CANCELLED",
+    ] as const)
+      expect(of(code)?.status).toBe(409);
     expect(await of("STORE_NOT_A_DATABASE")?.text()).not.toContain("secret");
     expect(errorResponse(new Error("other"))).toBeUndefined();
     expect(errorResponse(undefined)).toBeUndefined();

@@ -68,6 +68,31 @@ describe("a crash", () => {
     await close();
   });
 
+  it("inside of a run that has an id counts the run's effects, and not what is remembered of the run", async () => {
+    const { tp, crash, lapse, executions, close } = testTwiceproof();
+    const options = { thread: "t", runId: "r" };
+    const pass = (): Promise<string> => tp.withRun(options, (run) => run.once("pay:1", () => "value"));
+    await crash("after-record", pass);
+    expect(await tp.threads.get("t")).toMatchObject({ runId: "r", state: "claimed" });
+    lapse();
+    expect(await pass()).toBe("value");
+    expect(await tp.withRun(options, notRun)).toBe("value");
+    expect(executions("pay")).toBe(1);
+    await expect(crash("before-claim", pass)).rejects.toThrow("before it reached");
+    await close();
+  });
+
+  it("hands out threads that can be stopped and unlocked", async () => {
+    const { tp, close } = testTwiceproof();
+    const by = { who: "ana", why: "test" };
+    await tp.withRun({ thread: "t", runId: "r" }, async ({ signal }) => {
+      expect(await tp.threads.cancel("t", { ...by, runId: "r" })).toBe("requested");
+      await until(() => signal.aborted);
+      expect(await tp.threads.unlock("t", { ...by, token: 2 })).toBe("stale");
+    });
+    await close();
+  });
+
   it("is final: what the dead worker left over never comes back to life", async () => {
     const { tp, crash, lapse, executions, close } = testTwiceproof();
     const { opened, open } = gate();
