@@ -9,7 +9,7 @@ import { type Statement, sql, varying, withLiterals } from "./statement.ts";
  * meet its own work, half done or done by another at the same time. No index is of a column that a statement updates.
  */
 const steps: readonly ((tables: Tables) => readonly Statement[])[] = [
-  ({ claims, history }) => [
+  ({ claims, history, line }) => [
     sql`create table if not exists ${claims} (
   id               binary(32) not null primary key,
   namespace        varchar(128) not null,
@@ -53,6 +53,16 @@ const steps: readonly ((tables: Tables) => readonly Statement[])[] = [
   result_format varchar(255),
   result        longtext,
   key claim (claim_id)
+) engine = innodb, default character set utf8mb4, collate utf8mb4_bin, row_format = dynamic`,
+    sql`create table if not exists ${line} (
+  claim_id    binary(32) not null,
+  place       bigint not null,
+  ticket_id   binary(16) not null,
+  run_id      varchar(512),
+  holder      varchar(512) not null,
+  queued_at   bigint not null,
+  lease_until bigint not null,
+  primary key (claim_id, place)
 ) engine = innodb, default character set utf8mb4, collate utf8mb4_bin, row_format = dynamic`,
   ],
 ];

@@ -2,7 +2,7 @@ import { TwiceproofError } from "@twiceproof/core/store";
 import { raw, type Statement } from "./statement.ts";
 
 export interface MysqlStoreOptions {
-  /** Of the names of the three tables; `twiceproof_` by default. One to 32 letters, digits and underscores. */
+  /** Of the names of the four tables; `twiceproof_` by default. One to 32 letters, digits and underscores. */
   readonly prefix?: string;
 }
 
@@ -10,6 +10,7 @@ export interface MysqlStoreOptions {
 export interface Tables {
   readonly claims: Statement;
   readonly history: Statement;
+  readonly line: Statement;
   readonly schema: Statement;
 }
 
@@ -21,5 +22,5 @@ export function tablesOf({ prefix = "twiceproof_" }: MysqlStoreOptions): Tables 
       "`prefix` must be 1 to 32 ASCII letters, digits and underscores, and begin with no digit.",
     );
   const named = (name: string): Statement => raw(`\`${prefix}${name}\``);
-  return { claims: named("claims"), history: named("history"), schema: named("schema") };
+  return { claims: named("claims"), history: named("history"), line: named("line"), schema: named("schema") };
 }

@@ -1,4 +1,12 @@
-import type { ClaimKind, ClaimRecord, HistoryEntry, HistoryEvent, Payload, StoredState } from "@twiceproof/core/store";
+import type {
+  ClaimKind,
+  ClaimRecord,
+  HistoryEntry,
+  HistoryEvent,
+  Payload,
+  StoredState,
+  Ticket,
+} from "@twiceproof/core/store";
 import { deriveState } from "@twiceproof/core/store";
 import type { Row } from "./client.ts";
 
@@ -48,6 +56,17 @@ export function toEntry(row: Row): HistoryEntry {
     evidence: textOrNull(row.evidence),
     decisionId: row.decisionId === null ? null : toHex(row.decisionId),
     payload: toPayload(row),
+  };
+}
+
+export function toTicket(row: Row): Ticket {
+  return {
+    ticketId: toHex(row.ticketId),
+    runId: textOrNull(row.ticketRunId),
+    holder: text(row.ticketHolder),
+    queuedAt: Number(row.queuedAt),
+    leaseUntil: Number(row.ticketUntil),
+    readAt: Number(row.ticketReadAt),
   };
 }
 

@@ -6,6 +6,7 @@ import { isBlocked } from "./errors.ts";
 import type { Tables } from "./prefix.ts";
 import { toHex, toRecord } from "./rows.ts";
 import * as sql from "./sql.ts";
+import { unlock } from "./sql-line.ts";
 
 export async function settle(
   db: Database,
@@ -95,6 +96,9 @@ export async function apply(
       return;
     case "cancel-requested":
       await connection.write(sql.requestCancel(tables, id));
+      return;
+    case "unlocked":
+      await connection.write(unlock(tables, id, change.attemptId));
       return;
     case undefined:
   }

@@ -14,7 +14,7 @@ import { bytes, hex, join, orNull, raw, type Statement, sql, varying } from "./s
 export const now: Statement = raw("(timestampdiff(microsecond, '1970-01-01', utc_timestamp(6)) div 1000)");
 
 /** Text leaves as bytes, which no connection's character set changes. */
-const record: Statement = sql`c.id, c.attempt_id as attemptId, c.token, cast(c.namespace as binary) as namespace, c.kind,
+export const record: Statement = sql`c.id, c.attempt_id as attemptId, c.token, cast(c.namespace as binary) as namespace, c.kind,
   cast(c.\`key\` as binary) as claimKey, cast(c.name as binary) as name, cast(c.scope as binary) as scope,
   cast(c.turn as binary) as turn, cast(c.run_id as binary) as runId, cast(c.fingerprint as binary) as fingerprint,
   cast(c.holder as binary) as holder, c.state, c.version, c.lease_ms as leaseMs, c.lease_until as leaseUntil,

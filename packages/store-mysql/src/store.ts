@@ -1,8 +1,9 @@
-import type { ListQuery, Page, Store } from "@twiceproof/core/store";
+import type { ClaimRequest, ClaimResult, ListQuery, Page, Store } from "@twiceproof/core/store";
 import { decisionEntry, judgeRenewal, judgeVerdict, pageOf, placeOf } from "@twiceproof/core/store";
 import { claimsOf, find } from "./claims.ts";
 import { type Connection, databaseOf, type MysqlClient } from "./client.ts";
 import { health } from "./health.ts";
+import { claimLock, leave, queue, readLine } from "./line.ts";
 import { migrate } from "./migrate.ts";
 import { type MysqlStoreOptions, type Tables, tablesOf } from "./prefix.ts";
 import { prune } from "./prune.ts";
@@ -25,10 +26,15 @@ export function mysqlStore(client: MysqlClient, options: MysqlStoreOptions = {})
   const claims = claimsOf(db, tables);
   const { ask, askUnprepared, close } = session(db, tables);
 
+  function claimOne(request: ClaimRequest): Promise<ClaimResult> {
+    return request.kind === "lock" ? claimLock(db, tables, request) : claims.one(request);
+  }
+
   return {
     async claim(requests) {
       const [only] = requests;
       if (only === undefined) return [];
+      if (requests.some(({ kind }) => kind === "lock")) return ask(() => Promise.all(requests.map(claimOne)));
       if (requests.length === 1) return [await ask(() => claims.one(only))];
       return ask(() => claims.many(requests));
     },
@@ -60,6 +66,12 @@ export function mysqlStore(client: MysqlClient, options: MysqlStoreOptions = {})
           return answer;
         }),
       ),
+
+    queue: (request) => ask(() => queue(db, tables, request)),
+
+    leave: (id, ticketId) => ask(() => leave(db, tables, id, ticketId)),
+
+    line: (id) => ask(() => readLine(db, tables, id)),
 
     get: (ids) => ask(() => find(db, tables, ids)),
 

@@ -44,6 +44,7 @@ async function harnessOn(serverUrl: string, connect: Connect): Promise<Harness> 
     },
     async expireLeases() {
       await outside.client.query("update twiceproof_claims set lease_until = 0 where state = 'claimed'");
+      await outside.client.query("update twiceproof_line set lease_until = 0");
     },
     async endSources() {
       await Promise.all(opened.map((source) => source.end()));

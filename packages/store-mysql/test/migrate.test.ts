@@ -16,7 +16,7 @@ async function tables(connection: Connection): Promise<readonly string[]> {
 
 async function shapes(connection: Connection, prefix: string): Promise<readonly string[]> {
   const made: string[] = [];
-  for (const name of ["claims", "history", "schema"]) {
+  for (const name of ["claims", "history", "line", "schema"]) {
     const [rows] = await connection.query(`show create table ${prefix}${name}`);
     made.push(String((rows as Record<string, string>[])[0]?.["Create Table"]).replaceAll(prefix, ""));
   }
@@ -24,13 +24,14 @@ async function shapes(connection: Connection, prefix: string): Promise<readonly 
 }
 
 describeOn(["mariadb", "mysql"], "migrate", (server) => {
-  it("makes three tables, once", async () => {
+  it("makes four tables, once", async () => {
     const url = await scratchUrl(server.url);
     const connection = await connectionOn(url);
     const store = mysqlStore(poolOn(url));
     for (let times = 0; times < 2; times++) {
       await store.migrate();
-      expect(await tables(connection)).toEqual(["twiceproof_claims", "twiceproof_history", "twiceproof_schema"]);
+      const names = ["claims", "history", "line", "schema"];
+      expect(await tables(connection)).toEqual(names.map((name) => `twiceproof_${name}`));
       expect((await connection.query(versions))[0]).toEqual([{ version: 1 }]);
     }
   });

@@ -1,0 +1,53 @@
+import type { TicketRequest } from "@twiceproof/core/store";
+import type { Tables } from "./prefix.ts";
+import { now, record } from "./sql.ts";
+import { bytes, hex, join, orNull, raw, type Statement, sql, varying } from "./statement.ts";
+
+/**
+ * Statements of a lock's line. A ticket whose lease is over is out of it: who leaves or wins ends the lease, and who enters
+ * clears the rows. So the highest place never falls, and of two who enter at once one finds its place taken, and looks
+ * again: the order of the places is that of the commits.
+ */
+const tickets: Statement = sql`t.place, t.ticket_id as ticketId, cast(t.run_id as binary) as ticketRunId,
+  cast(t.holder as binary) as ticketHolder, t.queued_at as queuedAt, t.lease_until as ticketUntil, ${now} as ticketReadAt`;
+
+/** The record in each row, and one row at least: it and the line are of one moment. */
+export const look = ({ claims, line }: Tables, id: string): Statement =>
+  sql`select ${record}, ${tickets} from (select 1 as one) o
+    left join ${claims} c on c.id = ${hex(id)} left join ${line} t on t.claim_id = ${hex(id)} order by t.place`;
+
+export const readLine = ({ line }: Tables, id: string): Statement =>
+  sql`select ${tickets} from ${line} t where t.claim_id = ${hex(id)} order by t.place`;
+
+/** A duplicate key says that somebody else has entered. */
+export const enter = (
+  { line }: Tables,
+  { id, ticketId, runId, holder, leaseMs }: TicketRequest,
+  place: number,
+): Statement =>
+  sql`insert into ${line} (claim_id, place, ticket_id, run_id, holder, queued_at, lease_until)
+    values (${hex(id)}, ${place}, ${hex(ticketId)}, ${orNull(runId)}, ${bytes(holder)}, ${now}, ${now} + ${leaseMs})`;
+
+/** Of those whose lease is over, which nothing brings back. */
+export const clear = ({ line }: Tables, id: string, places: readonly number[]): Statement => {
+  const list = places.map((place) => sql`${place}`);
+  return varying(sql`delete from ${line} where claim_id = ${hex(id)} and place in (${join(list, ", ")})`);
+};
+
+/** By its whole key, as `leave` too: a search for the ticket would lock the line of those who are about to enter. */
+export const renewTicket = ({ line }: Tables, { id, leaseMs }: TicketRequest, place: number): Statement =>
+  sql`update ${line} t set t.lease_until = ${now} + ${leaseMs}
+    where t.claim_id = ${hex(id)} and t.place = ${place} and t.lease_until > ${now}`;
+
+export const leave = ({ line }: Tables, id: string, place: number): Statement =>
+  sql`update ${line} t set t.lease_until = 0 where t.claim_id = ${hex(id)} and t.place = ${place}`;
+
+export const rollback: Statement = varying(raw("rollback"));
+
+/** What `judgeVerdict` decided, on a row that is locked. */
+export const unlock = ({ claims }: Tables, id: string, attemptId: string): Statement =>
+  sql`update ${claims} c
+    set c.version = c.version + 1, c.token = c.token + 1, c.attempt_id = ${hex(attemptId)}, c.state = 'released',
+      c.settled_at = ${now}, c.settle_id = null, c.abandoned = 0, c.cancel_requested = 0, c.by_verdict = 1,
+      c.result_format = null, c.result = null
+    where c.id = ${hex(id)}`;
