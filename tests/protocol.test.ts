@@ -25,7 +25,7 @@ for (const file of globSync("packages/core/src/laws/*.ts", { cwd: root }).sort()
     lawFiles.set(number, [...(lawFiles.get(number) ?? []), basename(file)]);
 
 function lawFilesNamed(text: string): readonly string[] {
-  const [list = ""] = text.match(/laws \d+ in (`[\w-]+\.ts`,?\s*)+/) ?? [];
+  const [list = ""] = text.match(/laws \d+ in\s(`[\w-]+\.ts`,?\s*)+/) ?? [];
   return [...list.matchAll(/`([\w-]+\.ts)`/g)].map(([, file]) => file ?? "");
 }
 
