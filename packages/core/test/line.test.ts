@@ -240,7 +240,7 @@ describe.concurrent("a run that waits", () => {
       const error = await problem(made.tp.withRun({ ...wait, runId: "r", onBusy }, notRun));
       expect(error).toMatchObject({ code: "RUN_IN_PROGRESS", holder: { runId: "r", state: "claimed" } });
       expect(isThreadBusy(error)).toBe(true);
-      expect(await lineOf(made)).toEqual([]);
+      expect(made.asked("queue")).toHaveLength(0);
       first.end();
       expect(await first.over).toBe("r");
     },
@@ -286,7 +286,7 @@ describe.concurrent("a lock of exclusive", () => {
 });
 
 describe("a run that waits", () => {
-  it("is woken by a release in its own process, and by the store if that can: no timer has to pass", async () => {
+  it("is woken by a release in its own process, by the store if that can, and by close: no timer has to pass", async () => {
     // Timers that never fire: whoever only polls would wait for ever.
     const never = () => setTimeout(() => undefined, 1_000_000).unref();
     const { createTwiceproof, memoryStore } = await loadedWith({ setTimeout: never as never }, async () => ({
@@ -314,5 +314,12 @@ describe("a run that waits", () => {
     for (const wake of wakers) wake();
     expect(await third).toBe(3);
     expect(wakers.size).toBe(0);
+    const last = await hold(there);
+    const away = problem(here.withRun(wait, notRun));
+    await until(async () => (await store.line(threadId)).length === 1);
+    await here.close();
+    expect(await away).toMatchObject({ code: "CLOSED" });
+    last.end();
+    await last.over;
   });
 });
