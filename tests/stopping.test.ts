@@ -50,7 +50,7 @@ it("an interrupt of a run that died waits for its lease, and one of a run that s
   await dead.kill();
   still.freeze();
   expect(await other.ask("run", { ...interrupt, runId: "second" })).toMatchObject({ value: { token: 2 } });
-  const refused = await other.ask("run", { ...interrupt, thread: "u", runId: "third", graceMs: 200 });
+  const refused = await other.ask("run", { ...interrupt, thread: "u", runId: "third", graceMs: 2_000 });
   expect(refused).toMatchObject({ code: "THREAD_WAIT_TIMEOUT", holder: { runId: "still", state: "stopping" } });
   await here.inLine("u");
 });
@@ -102,4 +102,22 @@ it("3: a holder that stands still is unlocked: the next run need not wait for it
   expect(await first).toMatchObject({ code: "RUN_LOST", returned: { outcomes: [{ code: "RUN_LOST" }] } });
   expect(here.allActs().map(({ key }) => key)).toEqual(["order:2"]);
   expect(await here.thread(thread)).toMatchObject({ token: 3, state: "released" });
+});
+
+it("a page that is reloaded in mid-run may ask for its run again: it is told to stop, in progress until it has, and kept", async ({
+  here,
+}) => {
+  const [holder, other] = await Promise.all([here.start({ stopAt: ["run"] }), here.start()]);
+  const first = holder.ask("run", { thread, runId: "first", turnTakesMs: 0 });
+  await holder.at("run");
+  await holder.ask("abort", "first");
+  await holder.at("run aborted");
+  expect(await other.ask("run", { thread, runId: "first" })).toMatchObject({ code: "RUN_IN_PROGRESS" });
+  const holds = { runId: "first", liveness: "live" };
+  expect(await other.ask("run", { thread, runId: "next" })).toMatchObject({ code: "THREAD_BUSY", holder: holds });
+  holder.pass("run");
+  const outcome = await first;
+  expect(outcome).toMatchObject({ value: { token: 1 } });
+  expect(await other.ask("run", { thread, runId: "first" })).toEqual(outcome);
+  expect(here.transcript()).toEqual(["question of first", "answer to first"]);
 });

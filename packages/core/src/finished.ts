@@ -1,10 +1,11 @@
 import { nest } from "./chain.ts";
 import { claim, read, settle } from "./claim.ts";
 import { jittered, pause } from "./clock.ts";
+import { isLost } from "./errors.ts";
 import { runFingerprint } from "./fingerprint.ts";
 import { claimId, digest, randomId } from "./id.ts";
 import type { Kernel } from "./kernel.ts";
-import { runFinished, runOvertaken } from "./problems-lock.ts";
+import { runFinished, runOvertaken, runUnrecorded } from "./problems-lock.ts";
 import { reach } from "./reach.ts";
 import type { ClaimRecord, ClaimRef } from "./store.ts";
 
@@ -84,7 +85,7 @@ export function finishedRun(
       nest(async (nesting) => {
         nesting.claimed = true;
         return await record(fence, value).catch((cause: unknown) => {
-          throw runOvertaken(runId, { value, cause });
+          throw isLost(cause) ? cause : runUnrecorded(runId, { value, cause });
         });
       }),
   };

@@ -44,7 +44,7 @@ export interface Line {
 
 const firstPollMs = 10;
 const lastPollMs = 500;
-/** No longer than this matters to nobody: the ticket's own lease ends the rest. */
+/** How long to try what others can do without: the ticket's lease, and a busy answer without a line, say enough. */
 const sideQuestionMs = 1_000;
 
 export function lineUp(kernel: Kernel, { wanted, wait, signal, busy }: LinePlan): Line {

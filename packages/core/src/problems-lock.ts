@@ -4,6 +4,9 @@ import { isFree } from "./machine.ts";
 import { holderFacts, retryAfterMs } from "./problems.ts";
 import type { ClaimRecord, Ticket } from "./store.ts";
 
+/** How long a waiter that is silent keeps its place: a process that dies holds up those behind it no longer. */
+export const ticketLeaseMs = 5_000;
+
 /** What a claimant of a lock met, as in the last look at it. */
 export interface Met {
   /** `busy`: it does not wait. `full`: it may not wait. `timeout`: it waited in vain. */
@@ -29,6 +32,15 @@ export function runOvertaken(runId: string, details: ErrorDetails = {}): Twicepr
     "RUN_LOST",
     "This run lost its thread while it was working: another run may have it now. Do not count its result as stored.",
     { help: `Run ${runId}.`, ...details },
+  );
+}
+
+/** Its body returned, and nobody who asks for this run again would be told. */
+export function runUnrecorded(runId: string, details: ErrorDetails): TwiceproofError {
+  return new TwiceproofError(
+    "RUN_LOST",
+    "What this run returned could not be recorded. Do not count its result as stored.",
+    { help: `Run ${runId}. The same run may be made again; its effects are on record.`, ...details },
   );
 }
 
@@ -100,6 +112,3 @@ export function nextFacts({ runId, queuedAt, leaseUntil, readAt }: Ticket): Hold
     liveness: "queued",
   };
 }
-
-/** How long a waiter that is silent keeps its place: a process that dies holds up those behind it no longer. */
-export const ticketLeaseMs = 5_000;

@@ -71,7 +71,7 @@ describe.concurrent("a run that interrupts", () => {
   it("is refused when that one does not stop in time, and leaves the line", async () => {
     const made = world();
     const first = await hold(made.tp, { runId: "first" });
-    const error = await problem(made.tp.withRun({ ...interrupt, graceMs: 60 }, notRun));
+    const error = await problem(made.tp.withRun({ ...interrupt, graceMs: 1_000 }, notRun));
     expect(error).toMatchObject({ code: "THREAD_WAIT_TIMEOUT", holder: { runId: "first", state: "stopping" } });
     expect(isThreadBusy(error)).toBe(true);
     await waiting(made, 0);

@@ -95,7 +95,7 @@ describe.concurrent("a run that waits", () => {
   it("gives up after maxWaitMs, and leaves the line", async () => {
     const made = world();
     const first = await hold(made.worker(), { runId: "first" });
-    const error = await problem(made.tp.withRun({ ...wait, maxWaitMs: 40 }, notRun));
+    const error = await problem(made.tp.withRun({ ...wait, maxWaitMs: 1_000 }, notRun));
     expect(error).toMatchObject({ code: "THREAD_WAIT_TIMEOUT", queueDepth: 0, holder: { runId: "first" } });
     expect(error.retryAfterMs).toBeGreaterThanOrEqual(1_000);
     expect(isThreadBusy(error)).toBe(true);
