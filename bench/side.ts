@@ -2,7 +2,6 @@ import { randomBytes } from "node:crypto";
 import type { Store } from "@twiceproof/core/store";
 import { claimId, randomId } from "@twiceproof/core/store";
 import { claim, settle } from "../packages/core/src/claim.ts";
-import { createCodec } from "../packages/core/src/codec.ts";
 import { createKernel, type Kernel } from "../packages/core/src/kernel.ts";
 
 /** One of the two ways to record the same fact: claim a new key, then write down what came of it. */
@@ -51,7 +50,7 @@ export function coreSide(store: Store): CoreSide {
     store,
     namespace: common.namespace,
     holder,
-    codec: createCodec(),
+    maxResultBytes: 1_048_576,
     storeTimeoutMs: 10_000,
     settleDelayMs: undefined,
     onEvent: undefined,

@@ -1,4 +1,5 @@
 import type { Answer, Classify } from "./classify.ts";
+import type { Codec } from "./codec.ts";
 import type { EffectContext, ReconcileContext } from "./effect.ts";
 import type { TwiceproofEvent } from "./events.ts";
 import type { Identity } from "./identity.ts";
@@ -18,6 +19,7 @@ export interface Call<Result> extends Identity {
   readonly leaseMs: number;
   readonly waitMs: number;
   readonly keepResult: boolean;
+  readonly codec: Codec;
   readonly signal: AbortSignal | undefined;
   readonly runSignal: AbortSignal | undefined;
   readonly body: (context: EffectContext) => Result | Promise<Result>;

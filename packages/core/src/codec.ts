@@ -36,7 +36,8 @@ export interface Codec {
  * form, loaded when first needed, for Date, Map, Set, bigint, bytes, undefined, NaN, -0, URL, RegExp, Error and cycles.
  */
 export function createCodec({ types = [], maxResultBytes = 1024 * 1024 }: CodecOptions = {}): Codec {
-  const allTypes = [...types.map(checked), ...ownTypes];
+  checkTypes(types);
+  const allTypes = [...types, ...ownTypes];
   const revivers = Object.fromEntries(allTypes.map((type) => [type.name, ([form]: [unknown]) => type.revive(form)]));
 
   async function write(value: unknown): Promise<Payload> {
@@ -102,10 +103,18 @@ function reducers({ reduced }: Survey, types: readonly CodecType[]): Record<stri
   return Object.fromEntries(types.map((type) => [type.name, reducer(type)]));
 }
 
-/** devalue writes the name as it is; the slash keeps it apart from devalue's own. */
-function checked(type: CodecType): CodecType {
-  if (/^[\w@.-]+\/[\w./-]+$/.test(type.name) && !type.name.startsWith("twiceproof/")) return type;
-  throw new TwiceproofError("INVALID_ARGUMENT", "`types`: a codec type's name must look like `package/Type`.");
+/**
+ * devalue writes the name as it is; the slash keeps it apart from devalue's own.
+ *
+ * @throws TwiceproofError `INVALID_ARGUMENT`
+ */
+export function checkTypes(types: readonly CodecType[]): void {
+  for (const [index, type] of types.entries())
+    if (!/^[\w@.-]+\/[\w./-]+$/.test(type.name) || type.name.startsWith("twiceproof/"))
+      throw new TwiceproofError(
+        "INVALID_ARGUMENT",
+        `\`types[${index}]\`: a codec type's name must look like \`package/Type\`.`,
+      );
 }
 
 async function smaller(plain: Payload): Promise<Payload> {

@@ -1,5 +1,6 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { Answer, Classify } from "./classify.ts";
+import { type CodecType, checkTypes } from "./codec.ts";
 import { TwiceproofError } from "./errors.ts";
 import { safePart } from "./plain.ts";
 import { checkDuration, checkLeaseMs, checkName, checkOptions, checkWaitMs } from "./validate.ts";
@@ -55,6 +56,8 @@ export interface EffectRules<Input = unknown, Result = unknown> {
   readonly waitMs?: number | undefined;
   /** `fact`: the result is not kept; later callers get `EFFECT_RESULT_UNAVAILABLE`. */
   readonly store?: "result" | "fact" | undefined;
+  /** What results may contain beside JSON, Date, Map, Set, bigint, bytes, URL and Error: the same list wherever the effect is called or its results are read. */
+  readonly types?: readonly CodecType[] | undefined;
 }
 
 /** Plain data, made by `defineEffect`. It holds no store, so that it survives a hot reload and may be shared. */
@@ -99,6 +102,7 @@ export const ruleNames: Record<keyof EffectRules, true> = {
   leaseMs: true,
   waitMs: true,
   store: true,
+  types: true,
 };
 
 const effectNames: Record<keyof Effect, true> = { name: true, input: true, run: true, ...ruleNames };
@@ -111,6 +115,7 @@ export function checkRules(rules: EffectRules<never>): void {
   if (![undefined, "result", "fact"].includes(rules.store)) throw invalid('`store` must be "result" or "fact"');
   for (const name of ["key", "classify", "reconcile"] as const)
     if (rules[name] !== undefined && typeof rules[name] !== "function") throw invalid(`\`${name}\` must be a function`);
+  if (rules.types !== undefined) checkTypes(rules.types);
   if (rules.leaseMs !== undefined) checkLeaseMs(rules.leaseMs);
   if (rules.waitMs !== undefined) checkWaitMs(rules.waitMs);
   if (rules.settleDelayMs !== undefined) checkDuration("settleDelayMs", rules.settleDelayMs);

@@ -28,6 +28,8 @@ export type ErrorCode =
   | "LOCK_LOST"
   /** No key, and nothing to derive one from. */
   | "IDENTITY_MISSING"
+  /** A tool of a set of which nothing says what kind it is. */
+  | "TOOL_UNCLASSIFIED"
   | "INVALID_INPUT"
   | "INVALID_ARGUMENT"
   /** `close` was called. */

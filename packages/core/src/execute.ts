@@ -80,7 +80,7 @@ export async function execute<Result>(
 }
 
 async function record<Result>(kernel: Kernel, call: Call<Result>, { ref }: Won, value: Result): Promise<Result> {
-  const encoded = call.keepResult ? await kernel.codec.encode(value) : ({ kept: false, why: undefined } as const);
+  const encoded = call.keepResult ? await call.codec.encode(value) : ({ kept: false, why: undefined } as const);
   const payload = encoded.kept ? encoded.payload : null;
   const settled = await settle(kernel, ref, { state: "completed", payload }).catch((cause: unknown) => {
     kernel.emit(event(call, "in-doubt", ref.token));
@@ -99,7 +99,7 @@ async function record<Result>(kernel: Kernel, call: Call<Result>, { ref }: Won, 
       kernel.emit(event(call, "lost", ref.token));
       const now = await read(kernel, call.id).catch(() => null);
       // A verdict said "done" before we did: later callers get the verdict's result, and so does this one.
-      if (now?.state === "completed" && now.attemptId === ref.attemptId) return await replay(kernel, call, now);
+      if (now?.state === "completed" && now.attemptId === ref.attemptId) return await replay(call, now);
       kernel.emit(event(call, "in-doubt", ref.token));
       throw inDoubt(call, { value });
     }

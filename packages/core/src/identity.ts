@@ -36,11 +36,9 @@ export function identify<Input>(
   const { scope, turn, callId } = place;
   if (scope !== undefined) checkScope("scope", scope);
   if (turn !== undefined) checkScope("turn", turn);
-  const key = givenKey === undefined ? rules.key?.(input) : givenKey;
+  const key = givenKey === undefined ? keyOf(name, rules, input) : givenKey;
   if (key !== undefined) {
-    // An async `key` is refused; what becomes of its promise is of no interest.
-    if ((key as unknown) instanceof Promise) (key as unknown as Promise<unknown>).catch(() => undefined);
-    checkKey(key);
+    if (givenKey !== undefined) checkKey(key);
     return { id: claimId(namespace, "effect", key), key, fingerprint: print };
   }
   if (scope === undefined || turn === undefined) throw missing(name, "a key, a run, or scope and turn");
@@ -52,6 +50,21 @@ export function identify<Input>(
   }
   const derived = `${rules.identity ?? "input"}:${digest(...parts)}`;
   return { id: claimId(namespace, "effect", derived), key: derived, fingerprint: print };
+}
+
+/** Checked here, where the effect's name is known. */
+function keyOf<Input>(name: string, rules: Pick<EffectRules<Input>, "key">, input: Input): string | undefined {
+  if (rules.key === undefined) return undefined;
+  try {
+    const key: unknown = rules.key(input);
+    // An async `key` is refused; what becomes of its promise is of no interest.
+    if (key instanceof Promise) key.catch(() => undefined);
+    checkKey(key);
+    return key;
+  } catch (cause) {
+    const why = cause instanceof TwiceproofError ? cause.message : "its `key` function threw.";
+    throw new TwiceproofError("INVALID_ARGUMENT", `The key of this "${name}" cannot be made: ${why}`, { cause });
+  }
 }
 
 function missing(name: string, what: string): TwiceproofError {

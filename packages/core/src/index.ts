@@ -12,6 +12,7 @@ export {
   unknown,
   type Verdict,
 } from "./classify.ts";
+export type { CodecType } from "./codec.ts";
 export type { DecidedBy, Doubt, DoubtEvent, DoubtQuery, Doubts, VerdictOutcome } from "./doubts.ts";
 export {
   type AnyEffect,
@@ -37,8 +38,11 @@ export {
 } from "./errors.ts";
 export type { TwiceproofEvent } from "./events.ts";
 export type { ExclusiveContext, ExclusiveOptions } from "./exclusive.ts";
+export { type ErrorResponseOptions, errorResponse } from "./http.ts";
 export { memoryStore } from "./memory-store.ts";
-export type { CallOptions, Once, OnceOptions } from "./once.ts";
+export type { Once, OnceOptions } from "./once.ts";
+export type { CallOptions } from "./prepare.ts";
+export type { Recorded, RecordedOf } from "./recorded.ts";
 export type { Run, RunOptions } from "./run.ts";
 export type { ClaimRecord, ClaimRef, DoubtRef, HistoryEvent, Store } from "./store.ts";
 export {

@@ -1,5 +1,5 @@
 import { frames } from "./chain.ts";
-import type { Codec } from "./codec.ts";
+import { type Codec, type CodecType, createCodec } from "./codec.ts";
 import { TwiceproofError } from "./errors.ts";
 import type { TwiceproofEvent } from "./events.ts";
 import { createHeartbeat, type Heartbeat } from "./heartbeat.ts";
@@ -13,6 +13,8 @@ export interface Kernel {
   readonly namespace: string;
   readonly holder: string;
   readonly codec: Codec;
+  /** The codec that knows these types as well. */
+  readonly codecWith: (types: readonly CodecType[] | undefined) => Codec;
   /** How long to ask a store that does not answer. */
   readonly storeTimeoutMs: number;
   /** In place of every effect's own. */
@@ -39,16 +41,28 @@ export interface KernelOptions {
   readonly store: Store;
   readonly namespace: string;
   readonly holder: string;
-  readonly codec: Codec;
+  readonly maxResultBytes: number;
   readonly storeTimeoutMs: number;
   readonly settleDelayMs: number | undefined;
   readonly onEvent: ((event: TwiceproofEvent) => void) | undefined;
 }
 
-export function createKernel({ onEvent, ...options }: KernelOptions): Kernel {
+export function createKernel({ onEvent, maxResultBytes, ...options }: KernelOptions): Kernel {
   const { store } = options;
+  const codec = createCodec({ maxResultBytes });
+  const codecs = new WeakMap<readonly CodecType[], Codec>();
+
+  function codecWith(types: readonly CodecType[] | undefined): Codec {
+    if (types === undefined) return codec;
+    const made = codecs.get(types) ?? createCodec({ types, maxResultBytes });
+    codecs.set(types, made);
+    return made;
+  }
+
   return {
     ...options,
+    codec,
+    codecWith,
     heartbeat: createHeartbeat((renewals) => store.renew(renewals)),
     claimEffect: lane((requests) => store.claim(requests), { answers: concerns }),
     claimLock: lane((requests) => store.claim(requests), { answers: concerns }),

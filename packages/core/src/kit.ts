@@ -71,6 +71,7 @@ export function testTwiceproof(options: Omit<TwiceproofOptions, "store" | "store
     tp: {
       store,
       once: ((...args: Parameters<Twiceproof["once"]>) => worker().once(...args)) as Twiceproof["once"],
+      recorded: (...args) => worker().recorded(...args),
       exclusive: (...args) => worker().exclusive(...args),
       withRun: (...args) => worker().withRun(...args),
       doubts: {

@@ -2,25 +2,16 @@ import { types } from "node:util";
 import type { Call } from "./call.ts";
 import { type Nesting, nest } from "./chain.ts";
 import { spend } from "./classify.ts";
-import { checkRules, type Effect, type EffectContext, type EffectRules, parseInput, ruleNames } from "./effect.ts";
+import { checkRules, type Effect, type EffectContext, type EffectRules, ruleNames } from "./effect.ts";
 import { TwiceproofError } from "./errors.ts";
 import { fingerprint } from "./fingerprint.ts";
 import { idempotencyKey, randomId } from "./id.ts";
 import { type Identity, identify, type Place } from "./identity.ts";
 import { type Kernel, refuseWhenClosing, underWay } from "./kernel.ts";
 import { perform } from "./perform.ts";
+import { type CallOptions, placed, prepare, type RunPlace } from "./prepare.ts";
 import { runLost } from "./problems.ts";
-import type { ClaimRef } from "./store.ts";
 import { checkName, checkOptions } from "./validate.ts";
-
-export interface CallOptions extends Place {
-  /** Goes before the effect's own `key`. */
-  readonly key?: string | undefined;
-  /** Goes before the effect's own `waitMs`. */
-  readonly waitMs?: number | undefined;
-  /** Stops the waiting, and is passed on to the body. An effect that was started is awaited and recorded all the same. */
-  readonly signal?: AbortSignal | undefined;
-}
 
 /** For the plain form. `name` and `input` make the fingerprint: the same key with another one is refused. */
 export interface OnceOptions<Result = unknown>
@@ -53,27 +44,8 @@ export interface Once {
   <Raw, Input, Result>(effect: Effect<Raw, Input, Result>, input: NoInfer<Raw>, options?: CallOptions): Promise<Result>;
 }
 
-/** What a run adds to each of its calls. */
-export interface RunPlace {
-  readonly scope: string;
-  readonly turn: string;
-  readonly runId: string;
-  readonly fence: ClaimRef | null;
-  readonly signal: AbortSignal | undefined;
-  /** Aborted when the run's body is through. */
-  readonly ended: AbortSignal;
-}
-
 const defaults = { settleDelayMs: 5_000, leaseMs: 30_000, waitMs: 30_000 };
 
-const callNames: Record<keyof CallOptions, true> = {
-  key: true,
-  scope: true,
-  turn: true,
-  callId: true,
-  waitMs: true,
-  signal: true,
-};
 const { key: _key, identity: _identity, ...plainRuleNames } = ruleNames;
 const plainNames: Record<keyof OnceOptions, true> = {
   ...plainRuleNames,
@@ -124,7 +96,7 @@ export function createOnce(kernel: Kernel, run?: RunPlace): Once {
     const { name = nameOf(key), input } = options;
     checkName(name);
     checkRules(options);
-    const place = placed(options);
+    const place = placed(run, options);
     const identity = identify(kernel.namespace, name, {}, fingerprint(name, input), input, place, key);
     return await start(nesting, name, options, input, identity, place, options.signal, body);
   }
@@ -138,20 +110,13 @@ export function createOnce(kernel: Kernel, run?: RunPlace): Once {
     if (typeof effect?.run !== "function")
       throw invalid("`once` takes a key and a function, or an effect and its input");
     refuseGenerator(effect.run);
-    checkOptions("once(effect, input)", options, callNames);
-    checkName(effect.name);
-    checkRules(effect);
-    const print = effect.kind === "read" ? "" : fingerprint(effect.name, raw);
-    const input = await parseInput(effect, raw);
-    const place = placed(options);
-    if (effect.kind === "read")
-      return await readOnly((context) => effect.run(input, context), options.signal ?? run?.signal);
-    const identity = identify(kernel.namespace, effect.name, effect, print, input, place, options.key);
+    const prepared = await prepare(kernel, run, "once(effect, input)", effect, raw, options);
+    const body = (context: EffectContext) => effect.run(prepared.input, context);
+    if (prepared.identity === undefined) return await readOnly(body, options.signal ?? run?.signal);
     const rules = options.waitMs === undefined ? effect : { ...effect, waitMs: options.waitMs };
     checkRules(rules);
-    return await start(nesting, effect.name, rules, input, identity, place, options.signal, (context) =>
-      effect.run(input, context),
-    );
+    const { input, identity, place } = prepared;
+    return await start(nesting, effect.name, rules, input, identity, place, options.signal, body);
   }
 
   async function start(
@@ -180,16 +145,12 @@ export function createOnce(kernel: Kernel, run?: RunPlace): Once {
       leaseMs: rules.leaseMs ?? defaults.leaseMs,
       waitMs: rules.waitMs ?? defaults.waitMs,
       keepResult: rules.store !== "fact",
+      codec: kernel.codecWith(rules.types),
       signal,
       runSignal: run?.signal,
       body,
     };
     return await perform(kernel, call, nesting);
-  }
-
-  function placed({ scope = run?.scope, turn = run?.turn, callId }: Place): Place {
-    if (run !== undefined && scope !== run.scope) throw invalid("A run's calls have the run's `scope`: its thread");
-    return { scope, turn, callId };
   }
 
   return once as Once;

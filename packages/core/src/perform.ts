@@ -103,7 +103,7 @@ async function meet<Result>(
   if (record.fingerprint !== call.fingerprint) throw keyReused(call, record);
   switch (record.state) {
     case "completed": {
-      const value = await replay(kernel, call, record);
+      const value = await replay<Result>(call, record);
       kernel.emit(event(call, "replayed", record.token));
       return { value };
     }

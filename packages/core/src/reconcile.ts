@@ -98,13 +98,7 @@ async function lookUp(
 }
 
 async function apply(kernel: Kernel, call: Call<unknown>, record: ClaimRecord, answer: Verdict): Promise<DoubtOutcome> {
-  return await decide(
-    kernel,
-    call,
-    record,
-    await verdictOf(kernel.codec, answer),
-    `reconcile answered ${answer.answer}`,
-  );
+  return await decide(kernel, call, record, await verdictOf(call.codec, answer), `reconcile answered ${answer.answer}`);
 }
 
 async function decide(

@@ -3,9 +3,10 @@ import { TwiceproofError } from "./errors.ts";
 import { randomId } from "./id.ts";
 import { type Kernel, refuseWhenClosing, underWay } from "./kernel.ts";
 import { type Locked, lockWanted, underLock } from "./lock.ts";
-import type { Once, RunPlace } from "./once.ts";
-import { createOnce } from "./once.ts";
+import { createOnce, type Once } from "./once.ts";
+import type { RunPlace } from "./prepare.ts";
 import { askedToStop, runOvertaken, threadBusy } from "./problems.ts";
+import { createRecorded, type RecordedOf } from "./recorded.ts";
 import type { ClaimRef } from "./store.ts";
 import { checkBody, checkLeaseMs, checkOptions, checkScope } from "./validate.ts";
 
@@ -52,6 +53,7 @@ export interface Run {
    * identity of effects without a key; a key is global, in a run too.
    */
   readonly once: Once;
+  readonly recorded: RecordedOf;
 }
 
 export async function withRun<Result>(
@@ -87,6 +89,7 @@ export async function withRun<Result>(
       token: locked?.ref.token ?? null,
       fence: locked?.ref ?? null,
       once: createOnce(kernel, place),
+      recorded: createRecorded(kernel, place),
     };
     try {
       return await body(run);

@@ -1,6 +1,5 @@
 import { frames } from "./chain.ts";
 import { monotonicStopwatch, pause } from "./clock.ts";
-import { createCodec } from "./codec.ts";
 import { createDoubts, type Doubts } from "./doubts.ts";
 import { type AnyEffect, checkRules } from "./effect.ts";
 import { TwiceproofError } from "./errors.ts";
@@ -9,6 +8,7 @@ import { type ExclusiveContext, type ExclusiveOptions, exclusive } from "./exclu
 import { holderName } from "./id.ts";
 import { createKernel } from "./kernel.ts";
 import { createOnce, type Once } from "./once.ts";
+import { createRecorded, type RecordedOf } from "./recorded.ts";
 import { type Run, type RunOptions, withRun } from "./run.ts";
 import type { Store } from "./store.ts";
 import { checkCount, checkDuration, checkName, checkNamespace, checkOptions } from "./validate.ts";
@@ -35,6 +35,7 @@ export interface Twiceproof {
   /** What was given. Its `health`, `migrate` and `prune` are for operators; the rest is for this package. */
   readonly store: Store;
   readonly once: Once;
+  readonly recorded: RecordedOf;
   /**
    * One holder at a time. Unlike an effect's claim, a lock whose lease is over is taken over.
    *
@@ -86,7 +87,14 @@ export function createTwiceproof(options: TwiceproofOptions): Twiceproof {
 /** `settleDelayMs`: in place of every effect's own, for the test kit. */
 export function assemble(options: TwiceproofOptions, fixed: { readonly settleDelayMs?: number } = {}): Twiceproof {
   checkOptions("createTwiceproof", options, optionNames);
-  const { store, namespace = "default", effects = [], onEvent, storeTimeoutMs = 10_000, maxResultBytes } = options;
+  const {
+    store,
+    namespace = "default",
+    effects = [],
+    onEvent,
+    storeTimeoutMs = 10_000,
+    maxResultBytes = 1024 * 1024,
+  } = options;
   if (store instanceof Promise)
     throw new TwiceproofError(
       "INVALID_ARGUMENT",
@@ -99,13 +107,13 @@ export function assemble(options: TwiceproofOptions, fixed: { readonly settleDel
     );
   checkNamespace(namespace);
   checkDuration("storeTimeoutMs", storeTimeoutMs, 100);
-  if (maxResultBytes !== undefined) checkCount("maxResultBytes", maxResultBytes);
+  checkCount("maxResultBytes", maxResultBytes);
   checkEffects(effects);
   const kernel = createKernel({
     store,
     namespace,
     holder: holderName(),
-    codec: createCodec(maxResultBytes === undefined ? {} : { maxResultBytes }),
+    maxResultBytes,
     storeTimeoutMs,
     settleDelayMs: fixed.settleDelayMs,
     onEvent,
@@ -114,6 +122,7 @@ export function assemble(options: TwiceproofOptions, fixed: { readonly settleDel
   return {
     store,
     once: createOnce(kernel),
+    recorded: createRecorded(kernel),
     doubts: createDoubts(kernel),
     withRun: async (runOptions, body) => await withRun(kernel, runOptions, body),
 

@@ -2,9 +2,13 @@ import { randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
+import { done } from "../src/classify.ts";
 import { type CodecType, createCodec, type Encoded } from "../src/codec.ts";
+import { defineEffect } from "../src/effect.ts";
 import { isTwiceproofError } from "../src/errors.ts";
+import { rejection } from "./support/waiting.ts";
+import { world } from "./support/world.ts";
 
 const codec = createCodec();
 
@@ -388,5 +392,45 @@ describe("properties", () => {
       }),
       { numRuns: 1_000 },
     );
+  });
+});
+
+describe("an effect with types of its own", () => {
+  class Money {
+    readonly cents: number;
+    constructor(cents: number) {
+      this.cents = cents;
+    }
+  }
+  const types: readonly CodecType[] = [
+    {
+      name: "shop/Money",
+      test: (value) => value instanceof Money,
+      reduce: (value) => (value as Money).cents,
+      revive: (form) => new Money(form as number),
+    },
+  ];
+
+  it("7: has them back in the first caller's result, in a replay, and from reconcile", async () => {
+    const { tp, worker, advance } = world();
+    const price = defineEffect({ name: "price", key: () => "price:1", types, run: () => ({ total: new Money(5) }) });
+    for (const caller of [tp, worker()]) {
+      const { total } = await caller.once(price, undefined);
+      expect(total).toBeInstanceOf(Money);
+      expect(total).toEqual(new Money(5));
+    }
+    expect(await tp.recorded(price, undefined)).toEqual({ state: "completed", result: { total: new Money(5) } });
+    const lost = { ...price, key: () => "price:2", reconcile: () => done({ total: new Money(7) }) };
+    const failing = { ...lost, reconcile: undefined, run: () => Promise.reject(new Error("cut")) };
+    await rejection(tp.once(failing, undefined));
+    advance(30_001);
+    expect(await tp.once(lost, undefined)).toEqual({ total: new Money(7) });
+  });
+
+  it("is refused when a name could be mistaken for another's", async () => {
+    for (const name of ["Money", "twiceproof/Money"])
+      expect(() => defineEffect({ name: "x", types: [{ ...(types[0] as CodecType), name }], run: () => 1 })).toThrow(
+        /package\/Type/,
+      );
   });
 });

@@ -1,0 +1,8 @@
+/** For those who write an adapter: the checks, texts and names that all adapters share. */
+
+import "./node-version.ts";
+
+export { canonical } from "./canonical.ts";
+export { checkRules, ruleNames } from "./effect.ts";
+export { digest } from "./id.ts";
+export { checkName, checkOptions, checkScope } from "./validate.ts";

@@ -1,0 +1,62 @@
+import { read } from "./claim.ts";
+import type { Effect } from "./effect.ts";
+import type { TwiceproofError } from "./errors.ts";
+import type { Kernel } from "./kernel.ts";
+import { type CallOptions, prepare, type RunPlace } from "./prepare.ts";
+import { inDoubt, keyReused, notExecutedError, refusal, resultUnavailable, running } from "./problems.ts";
+import { replay } from "./replay.ts";
+import { decodeWhy } from "./why.ts";
+
+/** What is on record of a call. `error` is what `once` would throw of it, and its message what a model may be told. */
+export type Recorded<Result = unknown> =
+  /** Never claimed, or its row was removed. */
+  | { readonly state: "none" }
+  | { readonly state: "completed"; readonly result: Result }
+  | { readonly state: "unavailable"; readonly error: TwiceproofError }
+  | { readonly state: "running" | "in-doubt" | "failed" | "released" | "key-reused"; readonly error: TwiceproofError };
+
+/**
+ * What is on record of this call, without making it: nothing is claimed, awaited or asked of `reconcile`.
+ *
+ * @throws TwiceproofError what `once` throws of its arguments; `STORE_UNAVAILABLE`
+ */
+export type RecordedOf = <Raw, Input, Result>(
+  effect: Effect<Raw, Input, Result>,
+  input: NoInfer<Raw>,
+  options?: CallOptions,
+) => Promise<Recorded<Result>>;
+
+export function createRecorded(kernel: Kernel, run?: RunPlace): RecordedOf {
+  async function recorded(
+    effect: Effect<unknown, unknown, unknown>,
+    input: unknown,
+    options: CallOptions = {},
+  ): Promise<Recorded> {
+    const { identity } = await prepare(kernel, run, "recorded", effect, input, options);
+    if (identity === undefined) return { state: "none" };
+    const { name } = effect;
+    const { id, fingerprint } = identity;
+    const call = { id, name, codec: kernel.codecWith(effect.types) };
+    const record = await read(kernel, id);
+    if (record === null) return { state: "none" };
+    if (record.fingerprint !== fingerprint) return { state: "key-reused", error: keyReused(call, record) };
+    switch (record.state) {
+      case "completed":
+        if (record.payload === null) return { state: "unavailable", error: resultUnavailable(call) };
+        return { state: "completed", result: await replay(call, record) };
+      case "claimed":
+        return { state: "running", error: running(call, record) };
+      case "in-doubt":
+        return { state: "in-doubt", error: inDoubt(call, { record }) };
+      case "failed":
+        return { state: "failed", error: refusal(call, await decodeWhy(kernel.codec, record.payload)) };
+      case "released":
+        return { state: "released", error: notExecutedError(call, await decodeWhy(kernel.codec, record.payload)) };
+      case "lapsed":
+        // Of locks only.
+        return { state: "none" };
+    }
+  }
+
+  return recorded as RecordedOf;
+}
