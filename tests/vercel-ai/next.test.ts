@@ -1,0 +1,61 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { findChromium } from "@twiceproof/test-servers";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { build, charges, example, folder, start, startPaymentApi } from "./support/example.ts";
+import "./support/processes.ts";
+
+const atBuild = folder(afterAll);
+beforeAll(() => build({ DATABASE: join(atBuild, "app.db") }));
+
+test("a build creates no database", () => {
+  expect(readdirSync(atBuild)).toEqual([]);
+  expect(readdirSync(example).filter((name) => name.includes(".db"))).toEqual([]);
+});
+
+test("1: two people press Approve in two tabs on two servers: both see the one charge", async ({ onTestFinished }) => {
+  const browser = await launch();
+  onTestFinished(() => browser.close());
+  const api = await startPaymentApi(onTestFinished);
+  const env = { DATABASE: join(folder(onTestFinished), "app.db"), PAYMENT_API: api.url };
+  const servers = await Promise.all([start("start", onTestFinished, env), start("start", onTestFinished, env)]);
+  const [one, two] = servers.map(({ url }) => url) as [string, string];
+
+  const first = await browser.newPage();
+  await first.goto(one);
+  await first.getByRole("textbox").fill("Charge order B-52, 7 dollars");
+  await first.getByRole("button", { name: "Send" }).click();
+  await first.getByRole("button", { name: "Approve" }).waitFor();
+  const second = await browser.newPage();
+  const stale = await browser.newPage();
+  const { pathname } = new URL(first.url());
+  await Promise.all([second, stale].map((page) => page.goto(two + pathname)));
+
+  await Promise.all([first, second].map(approve));
+  const receipts = await Promise.all([first, second].map(receipt));
+  await approve(stale);
+  receipts.push(await receipt(stale));
+  const [charge, ...more] = await charges(api, "B-52");
+  expect(more).toEqual([]);
+  expect(receipts).toEqual(Array(3).fill(`Receipt ${charge?.id}`));
+  // And whoever opens the chat later sees the same.
+  await stale.reload();
+  expect(await receipt(stale)).toBe(`Receipt ${charge?.id}`);
+  expect(await stale.getByText("Done.").count()).toBe(1);
+});
+
+async function launch(): Promise<Browser> {
+  const args = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
+  return await chromium.launch({ executablePath: await findChromium(), args });
+}
+
+function approve(page: Page): Promise<void> {
+  return page.getByRole("button", { name: "Approve" }).click();
+}
+
+/** Once the reply is through. */
+async function receipt(page: Page): Promise<string | null> {
+  await page.getByText("Done.").waitFor();
+  return await page.getByText(/^Receipt /).textContent();
+}
