@@ -19,6 +19,12 @@ const nextServer = [next, "start", "--hostname", "127.0.0.1", "--port", "0"];
 const plays: readonly Play[] = [
   { title: "Next.js, without Twiceproof", server: nextServer, guard: "off", charges: 3 },
   { title: "Next.js, with Twiceproof", server: nextServer, guard: "on", charges: 1 },
+  {
+    title: "Hono, with Twiceproof",
+    server: ["--disable-warning=ExperimentalWarning", "hono.ts"],
+    guard: "on",
+    charges: 1,
+  },
 ];
 
 const directory = mkdtempSync(join(tmpdir(), "twiceproof-vercel-ai-"));

@@ -3,8 +3,7 @@ import { join } from "node:path";
 import { findChromium } from "@twiceproof/test-servers";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { build, charges, example, folder, start, startPaymentApi } from "./support/example.ts";
-import "./support/processes.ts";
+import { build, charges, example, folder, importAlone, start, startPaymentApi } from "./support/example.ts";
 
 const atBuild = folder(afterAll);
 beforeAll(() => build({ DATABASE: join(atBuild, "app.db") }));
@@ -12,6 +11,16 @@ beforeAll(() => build({ DATABASE: join(atBuild, "app.db") }));
 test("a build creates no database", () => {
   expect(readdirSync(atBuild)).toEqual([]);
   expect(readdirSync(example).filter((name) => name.includes(".db"))).toEqual([]);
+});
+
+test.for([
+  ["lib/app.ts", "app"],
+  [".next/server/app/api/chat/route.js", "routeModule"],
+] as const)("to import %s opens no file and starts no timer", async ([module, exported]) => {
+  const { before, after, exports } = await importAlone(join(example, module), { DATABASE: join(atBuild, "app.db") });
+  expect(exports).toContain(exported);
+  expect(after).toEqual(before);
+  expect(readdirSync(atBuild)).toEqual([]);
 });
 
 test("1: two people press Approve in two tabs on two servers: both see the one charge", async ({ onTestFinished }) => {

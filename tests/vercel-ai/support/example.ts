@@ -13,8 +13,10 @@ export const example: string = join(root, "examples/vercel-ai");
 const next = createRequire(join(example, "package.json")).resolve("next/dist/bin/next");
 const turbo = createRequire(join(root, "package.json")).resolve("turbo/bin/turbo");
 
+type Environment = Readonly<Record<string, string>>;
+
 /** `next build`, after the packages that it bundles. */
-export async function build(env: Readonly<Record<string, string>>): Promise<void> {
+export async function build(env: Environment): Promise<void> {
   await buildPackages();
   await run([next, "build"], { cwd: example, env });
 }
@@ -23,9 +25,24 @@ export async function buildPackages(): Promise<void> {
   await run([turbo, "run", "build", "--filter=@twiceproof/example-vercel-ai^...", "--ui=stream"], { cwd: root });
 }
 
-export function start(mode: "start" | "dev", onEnd: OnEnd, env: Readonly<Record<string, string>>): Promise<Served> {
-  return serve([next, mode, "--hostname", "127.0.0.1", "--port", "0"], onEnd, { cwd: example, env });
+export function start(mode: "start" | "dev", onEnd: OnEnd, env: Environment, cwd: string = example): Promise<Served> {
+  return serve([next, mode, "--hostname", "127.0.0.1", "--port", "0"], onEnd, { cwd, env });
 }
+
+export interface Imported {
+  readonly before: object;
+  readonly after: object;
+  readonly exports: readonly string[];
+}
+
+/** Imports one module of the application, as a build does, in a process of its own. */
+export async function importAlone(module: string, env: Environment): Promise<Imported> {
+  const script = fileURLToPath(new URL("imports.ts", import.meta.url));
+  return JSON.parse(await run([`--import=${countTimers}`, script, module], { env })) as Imported;
+}
+
+/** For Node's `--import`. */
+export const countTimers: string = new URL("timers.ts", import.meta.url).href;
 
 /** Counts charges, in a process of its own. */
 export function startPaymentApi(onEnd: OnEnd): Promise<Served> {

@@ -24,16 +24,26 @@ export interface Served {
 
 const living = new Set<ChildProcess>();
 process.on("exit", () => {
-  for (const child of living) child.kill("SIGKILL");
+  for (const child of living) killGroup(child);
 });
+
+/** With what it started itself: `next dev` is two processes. */
+function killGroup({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, "SIGKILL");
+  } catch {
+    // All of it ended by itself.
+  }
+}
 
 function launch(args: readonly string[], { cwd, env }: Launch): { child: ChildProcess; output: () => string } {
   // Next refuses to be told that it is in a test.
   const { NODE_ENV: _, VITEST: __, ...inherited } = process.env;
   const child = spawn(process.execPath, args, {
     cwd,
-    env: { ...inherited, NEXT_TELEMETRY_DISABLED: "1", TURBO_TELEMETRY_DISABLED: "1", ...env },
+    env: { ...inherited, NODE_NO_WARNINGS: "1", NEXT_TELEMETRY_DISABLED: "1", TURBO_TELEMETRY_DISABLED: "1", ...env },
     stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
   });
   living.add(child);
   child.once("close", () => living.delete(child));
@@ -58,7 +68,7 @@ export async function serve(args: readonly string[], onEnd: OnEnd, options: Laun
   const { child, output } = launch(args, options);
   const closed = once(child, "close").then(() => "closed" as const);
   const kill = async (): Promise<void> => {
-    child.kill("SIGKILL");
+    killGroup(child);
     await closed;
   };
   onEnd(kill);
