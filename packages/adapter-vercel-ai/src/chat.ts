@@ -13,7 +13,9 @@ export interface ToolDoubt {
 
 /** What one chat's run knows of its tools. */
 export interface Chat {
-  /** Undefined until `repair` is told the messages, unless `withRun` was given one. */
+  /** What `withRun` was given. */
+  readonly ownTurn: string | undefined;
+  /** Undefined until `repair` is told the messages, unless there is one of the user's own. */
   turn: string | undefined;
   /** By name in the set of tools. */
   readonly guards: Map<string, Guard>;
@@ -28,8 +30,8 @@ export interface Chat {
 /** A symbol of the registry, because bundles come twice. The number goes up when the shape changes. */
 const chatKey = Symbol.for("twiceproof.chat/1");
 
-export function newChat(turn: string | undefined): Chat {
-  return { turn, guards: new Map(), doubts: [], pending: new Set(), guessed: new Set() };
+export function newChat(ownTurn: string | undefined): Chat {
+  return { ownTurn, turn: ownTurn, guards: new Map(), doubts: [], pending: new Set(), guessed: new Set() };
 }
 
 export function attach<R extends object>(run: R, chat: Chat): R {

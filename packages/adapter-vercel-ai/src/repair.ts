@@ -12,8 +12,8 @@ export async function repair<M extends ChatMessage>(
   messages: readonly M[],
 ): Promise<M[]> {
   const asked = messages.findLastIndex(({ role }) => role === "user");
-  const given = chat.turn;
-  if (given === undefined && asked >= 0) chat.turn = turnOf(messages);
+  const { ownTurn } = chat;
+  if (ownTurn === undefined && asked >= 0) chat.turn = turnOf(messages);
 
   return await Promise.all(messages.map(mended));
 
@@ -30,7 +30,7 @@ export async function repair<M extends ChatMessage>(
 
   /** Undefined where a turn of the user's own is not known: of earlier messages. */
   function turnAt(index: number): string | undefined {
-    if (given !== undefined) return index > asked ? given : undefined;
+    if (ownTurn !== undefined) return index > asked ? ownTurn : undefined;
     const until = messages.slice(0, index);
     return until.some(({ role }) => role === "user") ? turnOf(until) : undefined;
   }

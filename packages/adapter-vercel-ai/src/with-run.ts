@@ -1,5 +1,4 @@
 import { errorResponse, type RunOptions, type Twiceproof, TwiceproofError } from "@twiceproof/core";
-import { checkOptions } from "@twiceproof/core/adapter";
 import { newChat, quiet } from "./chat.ts";
 import { type ChatRun, createChatRun } from "./chat-run.ts";
 import { drained } from "./drained.ts";
@@ -11,16 +10,6 @@ export interface ChatRunOptions extends RunOptions {
    */
   readonly waitUntil?: ((over: Promise<void>) => unknown) | undefined;
 }
-
-const names: Record<Exclude<keyof ChatRunOptions, "waitUntil">, true> = {
-  thread: true,
-  runId: true,
-  turn: true,
-  onBusy: true,
-  lock: true,
-  leaseMs: true,
-  signal: true,
-};
 
 /**
  * One run per chat at a time, round a route handler. Who finds the chat busy gets a 409 and has called no model. The run
@@ -46,7 +35,6 @@ export function withRun(
     options?.waitUntil?.(over);
 
     async function run(): Promise<void> {
-      checkOptions("withRun", options, { ...names, waitUntil: true });
       const { waitUntil: _waitUntil, ...runOptions } = options;
       if (typeof handler !== "function")
         throw new TwiceproofError(

@@ -1,0 +1,3 @@
+import { suite } from "./suite.ts";
+
+await suite("ai-v7-floor");
