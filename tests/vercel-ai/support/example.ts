@@ -17,12 +17,8 @@ type Environment = Readonly<Record<string, string>>;
 
 /** `next build`, after the packages that it bundles. */
 export async function build(env: Environment): Promise<void> {
-  await buildPackages();
-  await run([next, "build"], { cwd: example, env });
-}
-
-export async function buildPackages(): Promise<void> {
   await run([turbo, "run", "build", "--filter=@twiceproof/example-vercel-ai^...", "--ui=stream"], { cwd: root });
+  await run([next, "build"], { cwd: example, env });
 }
 
 export function start(mode: "start" | "dev", onEnd: OnEnd, env: Environment, cwd: string = example): Promise<Served> {

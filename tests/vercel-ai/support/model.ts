@@ -1,16 +1,16 @@
 import type { AiVersion, Said } from "./protocol.ts";
 
-const mocks: Readonly<Record<AiVersion, string>> = {
-  "ai-v5": "MockLanguageModelV2",
-  "ai-v6": "MockLanguageModelV3",
-  "ai-v7": "MockLanguageModelV4",
+type Mock = new (fields: object) => object;
+
+const mocks: Readonly<Record<AiVersion, () => Promise<unknown>>> = {
+  "ai-v5": async () => (await import("ai-v5/test")).MockLanguageModelV2,
+  "ai-v6": async () => (await import("ai-v6/test")).MockLanguageModelV3,
+  "ai-v7": async () => (await import("ai-v7/test")).MockLanguageModelV4,
 };
 
 /** A model that says these things, one each time it is asked; `asked` is called before. */
 export async function scripted(version: AiVersion, script: readonly Said[], asked: () => void): Promise<object> {
-  const kit = (await import(`${version}/test`)) as Record<string, new (fields: object) => object>;
-  const Mock = kit[mocks[version]];
-  if (Mock === undefined) throw new Error(`${version} has no ${mocks[version]}`);
+  const Mock = (await mocks[version]()) as Mock;
   const steps = [...script];
   const usage =
     version === "ai-v5"

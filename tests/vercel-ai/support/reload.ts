@@ -1,4 +1,13 @@
-import { cpSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { example } from "./example.ts";
@@ -19,6 +28,16 @@ export interface Seen {
   readonly database: readonly string[];
 }
 
+/** A route that says what the server's process holds. */
+const probe = `
+import { version } from "../../lib/app.ts";
+export const dynamic = "force-dynamic";
+export function GET() {
+  const resources = process.getActiveResourcesInfo();
+  return Response.json({ version, pid: process.pid, timers: globalThis.livingTimers(), resources });
+}
+`;
+
 /** The application in a folder of its own that may be written to, beside the packages that it finds. */
 export function copyOfExample(onEnd: OnEnd): string {
   const copy = mkdtempSync(join(example, ".hot-"));
@@ -26,7 +45,8 @@ export function copyOfExample(onEnd: OnEnd): string {
   for (const name of ["app", "lib", "next.config.ts", "package.json"])
     cpSync(join(example, name), join(copy, name), { recursive: true });
   writeFileSync(join(copy, "tsconfig.json"), `{ "extends": "../tsconfig.json" }`);
-  cpSync(new URL("probe.ts", import.meta.url), join(copy, "app/probe/route.ts"), { recursive: true });
+  mkdirSync(join(copy, "app/probe"));
+  writeFileSync(join(copy, "app/probe/route.ts"), probe);
   setVersion(copy, 0);
   return copy;
 }

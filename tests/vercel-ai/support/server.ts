@@ -12,8 +12,9 @@ import { scripted } from "./model.ts";
 import type { Post, ServerSetup } from "./protocol.ts";
 
 const { version, file, payments, leaseMs } = JSON.parse(process.argv[2] ?? "") as ServerSetup;
-// What is used of it here is the same in all majors.
-const sdk = (await import(version)) as typeof import("ai-v6");
+const majors = { "ai-v5": () => import("ai-v5"), "ai-v6": () => import("ai-v6"), "ai-v7": () => import("ai-v7") };
+// What is used of it here is the same in all of them.
+const sdk = (await majors[version]()) as unknown as typeof import("ai-v6");
 const tp = createTwiceproof({ store: sqliteStore(file) });
 /** How often the model was asked, by chat. */
 const asked = new Map<string, number>();
