@@ -24,7 +24,7 @@ export interface ChatRun extends Omit<Run, "turn"> {
    * `stopWhen`, `prepareStep` and `abortSignal`: the loop ends with a call whose outcome is not known, and the model is not
    * asked again.
    */
-  loop<Stop extends StopCondition, Prepare extends PrepareStep = () => undefined>(
+  loop<Stop extends StopCondition, Prepare extends PrepareStep = PrepareStep<undefined>>(
     options: LoopOptions<Stop, Prepare>,
   ): Loop<Stop, Prepare>;
   /** `onError` for the UI stream: the page gets `EFFECT_IN_DOUBT: …`, and of errors that are not ours what the SDK says by itself. */

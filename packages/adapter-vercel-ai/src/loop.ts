@@ -10,7 +10,7 @@ export interface LoopOptions<Stop, Prepare> {
 
 export interface Loop<Stop, Prepare> {
   readonly stopWhen: (Stop | (() => boolean))[];
-  readonly prepareStep: Prepare | (() => undefined);
+  readonly prepareStep: Prepare;
   readonly abortSignal: AbortSignal;
 }
 

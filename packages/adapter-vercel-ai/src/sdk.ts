@@ -7,21 +7,24 @@ export interface ToolCallOptions {
 
 export type Execute = (input: unknown, options: ToolCallOptions) => unknown;
 
+/** The function that a tool runs. A type that allows for a tool without one says `never` there, which is left out. */
+type ExecuteOf<Tool> = Tool extends { readonly execute?: infer E } ? NonNullable<E> : never;
+
 /** What the tool takes, as its schema gives it out. */
-export type InputOf<Tool> = Tool extends { readonly execute?: infer E }
-  ? NonNullable<E> extends (input: infer Input, options: never) => unknown
+export type InputOf<Tool> = [ExecuteOf<Tool>] extends [never]
+  ? unknown
+  : ExecuteOf<Tool> extends (input: infer Input, options: never) => unknown
     ? Input
-    : unknown
-  : unknown;
+    : unknown;
 
 /** What the tool gives; of a generator, what it yields. */
-export type OutputOf<Tool> = Tool extends { readonly execute?: infer E }
-  ? NonNullable<E> extends (input: never, options: never) => infer Output
+export type OutputOf<Tool> = [ExecuteOf<Tool>] extends [never]
+  ? unknown
+  : ExecuteOf<Tool> extends (input: never, options: never) => infer Output
     ? Output extends AsyncIterable<infer Yielded>
       ? Yielded
       : Awaited<Output>
-    : unknown
-  : unknown;
+    : unknown;
 
 /** A `UIMessage` of any version. */
 export interface ChatMessage {
@@ -54,7 +57,7 @@ interface Step {
 export type StopCondition = Bivariant<{ readonly steps: readonly Step[] }, boolean | PromiseLike<boolean>>;
 
 /** A `PrepareStepFunction` of any version. */
-export type PrepareStep = Bivariant<
+export type PrepareStep<Result = unknown> = Bivariant<
   { readonly steps: readonly Step[]; readonly stepNumber: number; readonly messages: readonly unknown[] },
-  unknown
+  Result
 >;

@@ -10,12 +10,12 @@ import { runs } from "./suite/runs.ts";
 import { slips } from "./suite/slips.ts";
 import { waiting } from "./suite/waiting.ts";
 import { wrapping } from "./suite/wrapping.ts";
-import { sdk as load } from "./support/sdk.ts";
+import { type SdkModules, sdkOf } from "./support/sdk.ts";
 import type { StoreName } from "./support/world.ts";
 
 /** What every version is held to, on each store. */
-export async function suite(alias: string): Promise<void> {
-  const sdk = await load(alias);
+export function suite(alias: string, modules: SdkModules): void {
+  const sdk = sdkOf(alias, modules);
   for (const store of ["memory", "SQLite"] satisfies StoreName[])
     describe(`${sdk.title}, ${store} store`, () => {
       for (const part of [

@@ -21,7 +21,7 @@ export interface RouteOptions extends Partial<ChatRunOptions> {
   readonly save?: (messages: readonly ChatMessage[]) => void | Promise<void>;
 }
 
-export interface Chunk {
+interface Chunk {
   readonly type: string;
   readonly toolCallId?: string;
   readonly output?: unknown;
@@ -94,7 +94,7 @@ export async function post(sdk: Sdk, messages: readonly ChatMessage[], options: 
   return { status: response.status, chunks, saved };
 }
 
-export function chunksOf(text: string): Chunk[] {
+function chunksOf(text: string): Chunk[] {
   return text
     .split("\n")
     .filter((line) => line.startsWith("data: {"))

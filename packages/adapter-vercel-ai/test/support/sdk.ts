@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import type { createMCPClient } from "mcp-v7";
-import type { ChatMessage } from "../../src/sdk.ts";
+import type { ChatMessage, StopCondition } from "../../src/sdk.ts";
 
 /** What the suite uses of a version of the AI SDK: all six fit it, whatever their own types say. */
 export interface Sdk {
@@ -12,7 +12,7 @@ export interface Sdk {
   readonly tool: <T extends object>(tool: T) => T;
   readonly dynamicTool: <T extends object>(tool: T) => T & { readonly type: "dynamic" };
   readonly jsonSchema: (schema: object) => object;
-  readonly stepCountIs: (count: number) => () => boolean;
+  readonly stepCountIs: (count: number) => StopCondition;
   readonly generateText: (options: object) => Promise<Generated>;
   readonly streamText: (options: object) => Streamed;
   readonly Agent: new (
@@ -32,31 +32,33 @@ export interface Generated {
   readonly steps: readonly { readonly content: readonly { readonly type: string; readonly error?: unknown }[] }[];
 }
 
-export interface Streamed {
+interface Streamed {
   readonly fullStream: AsyncIterable<StreamPart>;
   toUIMessageStreamResponse(options: object): Response;
 }
 
-export interface StreamPart {
+interface StreamPart {
   readonly type: string;
   readonly preliminary?: boolean;
   readonly output?: unknown;
   readonly error?: unknown;
 }
 
-export async function sdk(alias: string): Promise<Sdk> {
+export interface SdkModules {
+  readonly ai: object;
+  /** `ai/test`. */
+  readonly kit: object;
+  readonly mcp: object;
+}
+
+export function sdkOf(alias: string, modules: SdkModules): Sdk {
   const { version } = createRequire(import.meta.url)(`${alias}/package.json`) as { version: string };
   const major = Number.parseInt(version, 10) as Sdk["major"];
-  const ai = (await import(alias)) as Omit<Sdk, "title" | "major" | "Mock" | "signs" | "createMCPClient"> & {
-    readonly Experimental_Agent: Sdk["Agent"];
-    readonly ToolLoopAgent?: Sdk["Agent"];
-  };
-  const kit = (await import(`${alias}/test`)) as Record<string, Sdk["Mock"]>;
-  const Mock = kit[`MockLanguageModelV${major - 3}`];
-  const client = (await import(`mcp-v${major}`)) as Record<string, Sdk["createMCPClient"]>;
-  const createMCPClient = client.createMCPClient ?? client.experimental_createMCPClient;
-  if (createMCPClient === undefined) throw new Error(`there is no MCP client for ${alias}`);
-  if (Mock === undefined) throw new Error(`${alias} has no mock of its model`);
+  const ai = modules.ai as Sdk & { readonly Experimental_Agent: Sdk["Agent"]; readonly ToolLoopAgent?: Sdk["Agent"] };
+  const mcp = modules.mcp as Record<string, Sdk["createMCPClient"]>;
+  const Mock = (modules.kit as Record<string, Sdk["Mock"]>)[`MockLanguageModelV${major - 3}`];
+  const createMCPClient = mcp.createMCPClient ?? mcp.experimental_createMCPClient;
+  if (Mock === undefined || createMCPClient === undefined) throw new Error(`${alias} lacks a mock or an MCP client`);
   return {
     ...ai,
     title: `ai ${version}`,
