@@ -21,7 +21,6 @@ beforeAll(() => build({ DATABASE: join(atBuild, "app.db") }));
 
 test("a build creates no database", () => {
   expect(readdirSync(atBuild)).toEqual([]);
-  expect(readdirSync(example).filter((name) => name.includes(".db"))).toEqual([]);
 });
 
 test.for([
@@ -34,7 +33,10 @@ test.for([
   expect(readdirSync(atBuild)).toEqual([]);
 });
 
-test("1: two people press Approve in two tabs on two servers: both see the one charge", async ({ onTestFinished }) => {
+test("1: two people press Approve in two tabs on two servers: both see the one charge", {
+  // A machine without Chromium installs it first.
+  timeout: 600_000,
+}, async ({ onTestFinished }) => {
   const browser = await launch();
   onTestFinished(() => browser.close());
   const api = await startPaymentApi(onTestFinished);
@@ -42,13 +44,15 @@ test("1: two people press Approve in two tabs on two servers: both see the one c
   const servers = await Promise.all([start("start", onTestFinished, env), start("start", onTestFinished, env)]);
   const [one, two] = servers.map(({ url }) => url) as [string, string];
 
-  const first = await browser.newPage();
+  const tabs = await browser.newContext();
+  tabs.setDefaultTimeout(90_000);
+  const first = await tabs.newPage();
   await first.goto(one);
   await first.getByRole("textbox").fill("Charge order B-52, 7 dollars");
   await first.getByRole("button", { name: "Send" }).click();
   await first.getByRole("button", { name: "Approve" }).waitFor();
-  const second = await browser.newPage();
-  const stale = await browser.newPage();
+  const second = await tabs.newPage();
+  const stale = await tabs.newPage();
   const { pathname } = new URL(first.url());
   await Promise.all([second, stale].map((page) => page.goto(two + pathname)));
 

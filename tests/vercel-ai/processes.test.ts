@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { approved, post, user } from "./support/client.ts";
 import { openPlace, type Place } from "./support/place.ts";
+import type { OnEnd } from "./support/processes.ts";
 import type { AiVersion, Post, Said } from "./support/protocol.ts";
 
 const versions: readonly AiVersion[] = ["ai-v5", "ai-v6", "ai-v7"];
@@ -10,12 +11,15 @@ describe.concurrent.each(versions)("two servers on one database, %s", (version) 
   let place: Place;
   let one: string;
   let two: string;
+  const ends: (() => void | Promise<void>)[] = [];
+  const onEnd: OnEnd = (run) => void ends.unshift(run);
   beforeAll(async () => {
-    place = await openPlace(version, afterAll);
-    [one, two] = (await Promise.all([place.start(afterAll), place.start(afterAll)])).map(({ url }) => url) as [
-      string,
-      string,
-    ];
+    place = await openPlace(version, onEnd);
+    const servers = await Promise.all([place.start(onEnd), place.start(onEnd)]);
+    [one, two] = servers.map(({ url }) => url) as [string, string];
+  });
+  afterAll(async () => {
+    for (const run of ends) await run();
   });
 
   /** Each test has an order and a chat of its own. */

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Message, Post } from "./protocol.ts";
 
-const withinMs = 30_000;
+const withinMs = 60_000;
 
 /** A chunk of the SDK's UI stream. */
 interface Chunk {

@@ -5,7 +5,7 @@ import { folder } from "./example.ts";
 import { type OnEnd, type Served, serve } from "./processes.ts";
 import type { AiVersion, ServerSetup } from "./protocol.ts";
 
-const withinMs = 30_000;
+const withinMs = 60_000;
 const script = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
 export interface Place {

@@ -15,26 +15,14 @@ export interface Launch {
 
 export interface Served {
   readonly url: string;
-  readonly pid: number;
   /** SIGKILL; resolves when the process is gone. */
   kill(): Promise<void>;
-  /** All that it wrote so far. */
-  output(): string;
 }
 
 const living = new Set<ChildProcess>();
 process.on("exit", () => {
-  for (const child of living) killGroup(child);
+  for (const child of living) child.kill();
 });
-
-/** With what it started itself: `next dev` is two processes. */
-function killGroup({ pid }: ChildProcess): void {
-  try {
-    if (pid !== undefined) process.kill(-pid, "SIGKILL");
-  } catch {
-    // All of it ended by itself.
-  }
-}
 
 function launch(args: readonly string[], { cwd, env }: Launch): { child: ChildProcess; output: () => string } {
   // Next refuses to be told that it is in a test.
@@ -43,7 +31,6 @@ function launch(args: readonly string[], { cwd, env }: Launch): { child: ChildPr
     cwd,
     env: { ...inherited, NODE_NO_WARNINGS: "1", NEXT_TELEMETRY_DISABLED: "1", TURBO_TELEMETRY_DISABLED: "1", ...env },
     stdio: ["ignore", "pipe", "pipe"],
-    detached: true,
   });
   living.add(child);
   child.once("close", () => living.delete(child));
@@ -67,14 +54,15 @@ export async function run(args: readonly string[], options: Launch = {}): Promis
 export async function serve(args: readonly string[], onEnd: OnEnd, options: Launch = {}): Promise<Served> {
   const { child, output } = launch(args, options);
   const closed = once(child, "close").then(() => "closed" as const);
-  const kill = async (): Promise<void> => {
-    killGroup(child);
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    child.kill(signal);
     await closed;
   };
-  onEnd(kill);
+  // Not SIGKILL: `next dev` is two processes, and ends the other one.
+  onEnd(() => end("SIGTERM"));
   for (let last: unknown; ; ) {
     const [url] = /http:\/\/[\w.]+:\d+/.exec(output()) ?? [];
-    if (url !== undefined) return { url, pid: child.pid ?? 0, kill, output };
+    if (url !== undefined) return { url, kill: () => end("SIGKILL") };
     if (last === "closed") throw new Error(`node ${args.join(" ")} ended:\n${output()}`);
     last = await Promise.race([...[child.stdout, child.stderr].map((it) => it && once(it, "data")), closed]);
   }

@@ -13,7 +13,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { example } from "./example.ts";
 import type { OnEnd } from "./processes.ts";
 
-const withinMs = 30_000;
+const withinMs = 60_000;
 
 export interface Seen {
   readonly version: number;
