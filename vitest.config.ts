@@ -12,8 +12,9 @@ const servers = (folder: string) => {
 const packages = readdirSync("packages").filter((name) => existsSync(`packages/${name}/test`));
 
 export default defineConfig({
-  // Workspace packages resolve to their sources: nothing has to be built first.
-  ssr: { resolve: { conditions: ["@twiceproof/source", ...defaultServerConditions] } },
+  // Workspace packages resolve to their sources: nothing has to be built first. Without "module", which Node does not know:
+  // what @opentelemetry/api has under it, only bundlers can load.
+  ssr: { resolve: { conditions: ["@twiceproof/source", ...defaultServerConditions.filter((it) => it !== "module")] } },
   test: {
     projects: [
       ...packages.map((name) => ({

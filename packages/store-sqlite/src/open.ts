@@ -43,7 +43,8 @@ export function checked(source: string | URL | SqliteHandle): string | SqliteHan
   if (typeof source === "string" || source instanceof URL) {
     const path = pathOf(source);
     // Now, and not at the first call: a process may change its directory in between.
-    return path === ":memory:" ? path : resolve(path);
+    // Without the mark, Next's bundler counts every file of an application as part of its server.
+    return path === ":memory:" ? path : resolve(/*turbopackIgnore: true*/ path);
   }
   if (typeof source?.exec !== "function" || typeof source.prepare !== "function") throw unusable();
   return source;

@@ -1,3 +1,4 @@
+export { findChromium } from "./chromium.ts";
 export { createDatabase, type Database } from "./database.ts";
 export { type PgBouncer, startPgBouncer } from "./pgbouncer.ts";
 export { type ProxiedConnection, startProxy, type TcpProxy } from "./proxy.ts";

@@ -1,0 +1,12 @@
+export type { ToolDoubt } from "./chat.ts";
+export type { ChatRun } from "./chat-run.ts";
+export { type EffectTool, effectTool, type ToolFields } from "./effect-tool.ts";
+export { errorText } from "./errors.ts";
+export { guardTool } from "./guard-tool.ts";
+export { type GuardToolsOptions, guardTools } from "./guard-tools.ts";
+export type { Loop, LoopOptions } from "./loop.ts";
+export { type McpKindsOptions, mcpKinds } from "./mcp-kinds.ts";
+export type { Place } from "./place.ts";
+export type { Kind, Kinds, RulesOf, ToolRules } from "./rules.ts";
+export { turnOf } from "./turn.ts";
+export { type ChatRunOptions, withRun } from "./with-run.ts";
