@@ -12,7 +12,7 @@ import { leave, settleBy, takeVerdicts } from "./doubt.ts";
 import { placeOf } from "./place.ts";
 import { attached, detached } from "./result.ts";
 import type { Guard } from "./rules.ts";
-import { noteDoubt } from "./watch.ts";
+import { note } from "./watch.ts";
 
 /** `input` as the rules' own schema gives it, where they have one. */
 export type Body = (input: unknown, context: EffectContext) => unknown;
@@ -47,7 +47,9 @@ export async function callOnce(guard: Guard, input: unknown, config: ToolConfig,
   const options = { scope, turn, callId, signal: config.signal };
   for (;;) {
     try {
-      return attached(await tp.once(effect, input, options), callId);
+      const result = attached(await tp.once(effect, input, options), callId);
+      note(callId);
+      return result;
     } catch (error) {
       if (!isTwiceproofError(error)) throw calledOff(config) ?? error;
       switch (error.code) {
@@ -75,7 +77,7 @@ function inDoubt(error: TwiceproofError, name: string, config: ToolConfig): Tool
   try {
     return leave(error, name, config);
   } catch (exit) {
-    noteDoubt(exit);
+    note(toolCallIdOf(config), { error, exit });
     throw exit;
   }
 }

@@ -1,4 +1,4 @@
-import { interrupt } from "@langchain/langgraph";
+import { interrupt, isCommand } from "@langchain/langgraph";
 import { isTwiceproofError, type Twiceproof, type TwiceproofError } from "@twiceproof/core";
 import type { ToolConfig } from "./config.ts";
 import type { DoubtInterrupt } from "./doubt-interrupt.ts";
@@ -66,4 +66,12 @@ export async function settleBy(tp: Twiceproof, id: string, resumed: ResumedVerdi
     if (isTwiceproofError(error) && error.code === "INVALID_ARGUMENT") return false;
     throw error;
   }
+}
+
+/** Before the run that a resume starts, so that nothing else in its first step comes before them. */
+export async function settleResumed(tp: Twiceproof, input: unknown): Promise<void> {
+  const resume: unknown = isCommand(input) ? input.resume : undefined;
+  if (typeof resume !== "object" || resume === null) return;
+  for (const value of [resume, ...Object.values(resume)])
+    for (const [id, verdict] of verdictsIn(value)) await settleBy(tp, id, verdict);
 }

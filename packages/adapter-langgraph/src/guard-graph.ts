@@ -1,11 +1,12 @@
 import { AsyncLocalStorageProviderSingleton } from "@langchain/core/singletons";
-import { IterableReadableStream } from "@langchain/core/utils/stream";
 import { type Twiceproof, TwiceproofError } from "@twiceproof/core";
 import { checkOptions } from "@twiceproof/core/adapter";
-import { pendingInterrupts, throwDoubts } from "./boundary.ts";
+import { settleResumed } from "./doubt.ts";
 import { isGuardedCheckpointer } from "./guard-checkpointer.ts";
 import { checkTp } from "./rules.ts";
 import { type AnyPregel, type RunConfig, runConfig } from "./run-config.ts";
+import { runStream } from "./run-stream.ts";
+import { type WatchedRun, watchRun } from "./watch.ts";
 
 export interface GuardGraphOptions {
   readonly tp: Twiceproof;
@@ -42,44 +43,43 @@ export function guardGraph<G extends object>(graph: G, options: GuardGraphOption
   const target = graph as unknown as Graph;
   checkCheckpointer(pregel.checkpointer);
 
-  const begin = (input: unknown, config: RunConfig | undefined) => runConfig(pregel, input, config);
-  const end = async (config: RunConfig): Promise<void> => {
-    if (inDoubt === "throw") throwDoubts(await pendingInterrupts(pregel, config));
-  };
+  /** All ways into a run come through here. */
+  async function run(input: unknown, config: RunConfig | undefined): Promise<WatchedRun> {
+    await settleResumed(options.tp, input);
+    return watchRun(await runConfig(pregel, input, config));
+  }
 
   async function* streamed(
     input: unknown,
-    config: RunConfig | undefined,
+    given: RunConfig,
     start: (config: RunConfig) => Promise<AsyncIterable<unknown>> | AsyncIterable<unknown>,
   ): AsyncGenerator {
-    const prepared = await begin(input, config);
-    yield* await start(prepared);
-    await end(prepared);
+    const { config, within, refuseDoubts } = await run(input, given);
+    yield* await within(() => start(config));
+    if (inDoubt === "throw") refuseDoubts();
   }
 
   const entries: Entries = {
-    async invoke(input, config) {
-      if (isNested(config)) return await target.invoke(input, config);
-      const prepared = await begin(input, config);
-      const result = await target.invoke(input, prepared);
-      await end(prepared);
+    async invoke(input, given) {
+      if (isNested(given)) return await target.invoke(input, given);
+      const { config, within, refuseDoubts } = await run(input, given);
+      const result = await within(() => target.invoke(input, config));
+      if (inDoubt === "throw") refuseDoubts();
       return result;
     },
     async stream(input, config) {
       if (isNested(config)) return await target.stream(input, config);
-      return IterableReadableStream.fromAsyncGenerator(
-        streamed(input, config, (prepared) => target.stream(input, prepared)),
-      );
+      return runStream(config, (own) => streamed(input, own, (prepared) => target.stream(input, prepared)));
     },
     streamEvents(input, config, ...rest) {
       if (isNested(config)) return target.streamEvents(input, config, ...rest);
       const start = (prepared: RunConfig) => target.streamEvents(input, prepared, ...rest) as AsyncIterable<unknown>;
-      if (config?.version !== "v3") return IterableReadableStream.fromAsyncGenerator(streamed(input, config, start));
+      if (config?.version !== "v3") return runStream(config, (own) => streamed(input, own, start));
       if (inDoubt === "throw")
         throw invalid(
           '`streamEvents` of version "v3" shows interrupts itself: guard the graph with `inDoubt: "stop"` for it',
         );
-      return begin(input, config).then(start);
+      return run(input, config).then((run) => run.within(() => start(run.config)));
     },
     withConfig: (config) => guardGraph(target.withConfig(config), options),
   };

@@ -1,6 +1,6 @@
 import type { AnyTool } from "./guard-tool.ts";
 import { type GuardSetOptions, guardOf } from "./kinds.ts";
-import { watched } from "./watch.ts";
+import { leavingByDoubt } from "./watch.ts";
 
 /** A middleware of langchain's `createAgent`, by its shape: nothing of langchain is loaded. */
 export interface GuardMiddleware {
@@ -36,7 +36,7 @@ export function guardMiddleware(options: GuardSetOptions): GuardMiddleware {
     wrapToolCall: (request, handler) => {
       // Without a tool the model named one that there is not: the agent says so.
       const tool = request.tool as AnyTool | undefined;
-      return watched(() => handler(tool === undefined ? request : { ...request, tool: guardedOnce(tool) }));
+      return leavingByDoubt(() => handler(tool === undefined ? request : { ...request, tool: guardedOnce(tool) }));
     },
   };
 }

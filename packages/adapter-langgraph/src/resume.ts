@@ -9,7 +9,7 @@ import {
   type Verdict,
 } from "@twiceproof/core";
 import { checkOptions } from "@twiceproof/core/adapter";
-import { isDoubtInterrupt } from "./doubt-interrupt.ts";
+import { type DoubtInterrupt, isDoubtInterrupt } from "./doubt-interrupt.ts";
 
 /** A verdict and who gave it, as they arrive by a resume. */
 export interface ResumedVerdict extends DecidedBy {
@@ -24,29 +24,27 @@ interface Wire extends Omit<ResumedVerdict, "verdict"> {
 const decidedNames: Record<keyof DecidedBy, true> = { who: true, why: true, evidence: true, decisionId: true };
 
 /**
- * The command that settles doubts and lets the graph go on: `graph.invoke(doubtResume(interrupt, done(receipt), { who,
- * why }), config)`. Takes one interrupt, or the list of `__interrupt__`, whose doubts all get the same verdict; other
- * interrupts stay open.
+ * The command that settles doubts and lets the graph go on: `graph.invoke(doubtResume(interrupts, done(receipt), { who,
+ * why }), config)`. Takes the list of `__interrupt__`, or one of it; `verdict` may be a function of the doubt, and
+ * undefined for those that stay open, as other interrupts do.
  *
  * @throws TwiceproofError `INVALID_ARGUMENT`
  */
 export function doubtResume(
   interrupts: InterruptLike | readonly InterruptLike[],
-  verdict: Verdict,
+  verdict: Verdict | ((doubt: DoubtInterrupt) => Verdict | undefined),
   by: DecidedBy,
 ): Command {
-  const list = Array.isArray(interrupts) ? (interrupts as readonly InterruptLike[]) : [interrupts as InterruptLike];
-  const doubts = list.filter(({ value }) => isDoubtInterrupt(value));
-  if (doubts.length === 0) throw invalid("`doubtResume` was given no interrupt that stands for a doubt");
-  checkOptions("a verdict", by, decidedNames);
-  const written = { ...by, verdict: write(verdict) };
-  if (readWire(written) === undefined)
-    throw invalid(
-      "A verdict is one of done(result), doneWithoutResult(), notDone() and refused(why), with `who` and `why`",
-    );
-  const resume: Record<string, unknown> = {};
-  for (const { id = "", value } of doubts)
-    resume[id] = { ...(resume[id] as object | undefined), [(value as { id: string }).id]: written };
+  checkOptions("a verdict", by ?? {}, decidedNames);
+  const resume: Record<string, Record<string, unknown>> = {};
+  for (const { id = "", value } of [interrupts].flat()) {
+    const decided = isDoubtInterrupt(value) ? (typeof verdict === "function" ? verdict(value) : verdict) : undefined;
+    if (decided === undefined) continue;
+    const wire = { ...by, verdict: write(decided) };
+    if (readWire(wire) === undefined) throw invalid("A verdict needs `who` and `why`: they are kept in the history");
+    resume[id] = { ...resume[id], [(value as DoubtInterrupt).id]: wire };
+  }
+  if (Object.keys(resume).length === 0) throw invalid("`doubtResume` found no doubt to settle among these interrupts");
   return new Command({ resume });
 }
 
@@ -85,10 +83,10 @@ function isId(id: string): boolean {
 }
 
 function readWire(wire: unknown): ResumedVerdict | undefined {
-  const { verdict, who, why, evidence } = (wire ?? {}) as Partial<Wire>;
+  const { verdict, who, why, evidence, decisionId } = (wire ?? {}) as Partial<Wire>;
   const read = readVerdict(verdict);
   if (read === undefined || !isText(who) || !isText(why)) return undefined;
-  return { verdict: read, who, why, ...(isText(evidence) && { evidence }) };
+  return { verdict: read, who, why, ...(isText(evidence) && { evidence }), ...(isText(decisionId) && { decisionId }) };
 }
 
 function isText(text: unknown): text is string {
