@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
+import { doubtResume } from "@twiceproof/adapter-langgraph";
 import { done } from "@twiceproof/core";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, type TestContext, test, vi } from "vitest";
 import { operator } from "./support/place.ts";
 import { type Graph, type Platform, type RunOptions, startPlatform } from "./support/platform.ts";
 
@@ -112,7 +113,7 @@ describe("sent again while the tool works", () => {
 
 describe("killed while the tool works, and started again", () => {
   /** The server takes its run for running for ever: only when it is deleted, with its checkpoints, the thread is free. */
-  async function killedAndSentAgain(graph: Graph) {
+  async function killedAndSentAgain(graph: Graph, { onTestFinished }: TestContext) {
     const platform = await startPlatform((run) => onTestFinished(async () => void (await run())));
     const topic = `topic-${randomUUID()}`;
     const thread = await platform.newThread();
@@ -130,27 +131,44 @@ describe("killed while the tool works, and started again", () => {
     return { platform, topic, thread, run };
   }
 
-  test.for(["plain", "guarded"] as const)("%s: it looks again, for a run of its own", async (graph) => {
-    const { platform, topic, thread, run } = await killedAndSentAgain(graph);
-    await platform.acted(topic, 2);
-    platform.finish(topic);
-    expect(await platform.ended(thread, run)).toBe("success");
-    expect(platform.acts(topic)).toBe(2);
-  });
+  test.concurrent.for(["plain", "guarded"] as const)(
+    "%s: it looks again, for a run of its own",
+    async (graph, context) => {
+      const { platform, topic, thread, run } = await killedAndSentAgain(graph, context);
+      await platform.acted(topic, 2);
+      platform.finish(topic);
+      expect(await platform.ended(thread, run)).toBe("success");
+      expect(platform.acts(topic)).toBe(2);
+    },
+  );
 
-  test("2: keyed: it is in doubt, as an interrupt of the thread, until a verdict lets a run finish", async () => {
-    const { platform, topic, thread, run } = await killedAndSentAgain("keyed");
-    expect(await platform.ended(thread, run)).toBe("success");
-    const [task] = (await platform.state(thread)).tasks;
-    expect(task?.interrupts).toMatchObject([{ value: { type: "twiceproof/in-doubt", tool: "research" } }]);
+  test.concurrent.for(["by an operator", "by the resume of a client"] as const)(
+    "2: keyed: it is in doubt, as an interrupt of the thread, until a verdict %s lets it finish",
+    async (verdict, context) => {
+      const { platform, topic, thread, run } = await killedAndSentAgain("keyed", context);
+      expect(await platform.ended(thread, run)).toBe("success");
+      expect(await platform.threadStatus(thread)).toBe("interrupted");
+      const interrupts = (await platform.state(thread)).tasks.flatMap((task) => task.interrupts);
+      expect(interrupts).toMatchObject([{ value: { type: "twiceproof/in-doubt", tool: "research" } }]);
 
-    const [doubt] = (await platform.tp.doubts.list()).doubts;
-    if (doubt === undefined) throw new Error("there is no doubt");
-    expect(await platform.tp.doubts.resolve(doubt, done(`${topic}, look 1`), operator)).toBe("applied");
-    const { run: last } = await platform.run("keyed", thread, {});
-    expect(await platform.ended(thread, last)).toBe("success");
-    const { values } = await platform.state(thread);
-    expect(values.messages?.at(-1)).toMatchObject({ type: "ai", content: `${topic}, look 1` });
-    expect(platform.acts(topic)).toBe(1);
-  });
+      const [doubt] = (await platform.tp.doubts.list()).doubts;
+      if (doubt === undefined) throw new Error("there is no doubt");
+      const found = done(`${topic}, look 1`);
+      const settle = async (): Promise<RunOptions> => {
+        switch (verdict) {
+          case "by an operator":
+            expect(await platform.tp.doubts.resolve(doubt, found, operator)).toBe("applied");
+            return {};
+          case "by the resume of a client":
+            return { resume: doubtResume(interrupts, found, operator).resume };
+        }
+      };
+      const { run: last } = await platform.run("keyed", thread, await settle());
+      expect(await platform.ended(thread, last)).toBe("success");
+      const { values } = await platform.state(thread);
+      expect(values.messages?.at(-1)).toMatchObject({ type: "ai", content: `${topic}, look 1` });
+      expect(await platform.tp.doubts.history(doubt.id)).toMatchObject([{ what: "verdict-completed", ...operator }]);
+      expect(platform.acts(topic)).toBe(1);
+    },
+  );
 });

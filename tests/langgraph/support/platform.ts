@@ -1,14 +1,11 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { createTwiceproof, type Twiceproof } from "@twiceproof/core";
 import { sqliteStore } from "@twiceproof/store-sqlite";
 import { until } from "./place.ts";
+import { startServer } from "./serve.ts";
 import { metFile, readLines, workFile } from "./served-files.ts";
-import { nodeEnv, nodeFlags } from "./spawn.ts";
 
 export type Graph = "plain" | "guarded" | "keyed";
 
@@ -20,12 +17,14 @@ export interface Run {
 export interface State {
   readonly next: readonly string[];
   readonly values: { readonly messages?: readonly { readonly type: string; readonly content: string }[] };
-  readonly tasks: readonly { readonly interrupts: readonly { readonly value?: unknown }[] }[];
+  readonly tasks: readonly { readonly interrupts: readonly { readonly id?: string; readonly value?: unknown }[] }[];
 }
 
 export interface RunOptions {
   /** What the user says; without, the run goes on from the last checkpoint. */
   readonly topic?: string;
+  /** The answers to interrupts. */
+  readonly resume?: unknown;
   readonly strategy?: "reject" | "enqueue" | "interrupt" | "rollback";
 }
 
@@ -44,6 +43,7 @@ export interface Platform {
   /** Waits until the run is over. */
   ended(thread: string, run: Run): Promise<Run["status"]>;
   state(thread: string): Promise<State>;
+  threadStatus(thread: string): Promise<"idle" | "busy" | "interrupted" | "error">;
   /** How often the tool worked on this topic. */
   acts(topic: string): number;
   /** Waits until the tool did so for the first, second … time. */
@@ -75,11 +75,7 @@ export async function startPlatform(onEnd: (run: () => unknown) => void): Promis
       signal: signal ?? null,
     });
   }
-  async function need<T>(response: Promise<Response>): Promise<T> {
-    const { ok, status } = await response;
-    if (!ok) throw new Error(`the server answered ${status}: ${await (await response).text()}`);
-    return (await (await response).json()) as T;
-  }
+  const need = async <T>(asked: Promise<Response>): Promise<T> => (await (await ok(asked)).json()) as T;
   const statusOf: Platform["statusOf"] = async (thread, { run_id }) =>
     (await need<Run>(ask("GET", `/${thread}/runs/${run_id}`))).status;
   const acts: Platform["acts"] = (topic) => readLines(workFile(folder)).filter((line) => line === topic).length;
@@ -94,7 +90,7 @@ export async function startPlatform(onEnd: (run: () => unknown) => void): Promis
     async stream(graph, thread, options) {
       const leaving = new AbortController();
       const body = { ...runBody(graph, options), on_disconnect: "cancel" };
-      const { headers } = await ask("POST", `/${thread}/runs/stream`, body, leaving.signal);
+      const { headers } = await ok(ask("POST", `/${thread}/runs/stream`, body, leaving.signal));
       const run_id = headers.get("content-location")?.split("/").at(-1) ?? "";
       return { run: { run_id, status: "pending" }, leave: () => leaving.abort() };
     },
@@ -110,6 +106,7 @@ export async function startPlatform(onEnd: (run: () => unknown) => void): Promis
       return status;
     },
     state: (thread) => need<State>(ask("GET", `/${thread}/state`)),
+    threadStatus: async (thread) => (await need<{ status: "idle" }>(ask("GET", `/${thread}`))).status,
     acts,
     acted: (topic, times) => until(`look ${times} at ${topic}`, () => acts(topic) >= times),
     met: (thread) => until("a claim that meets another's", () => readLines(metFile(folder)).includes(thread)),
@@ -129,33 +126,23 @@ export async function startPlatform(onEnd: (run: () => unknown) => void): Promis
   };
 }
 
-function runBody(graph: Graph, { topic, strategy = "reject" }: RunOptions) {
+async function ok(asked: Promise<Response>): Promise<Response> {
+  const response = await asked;
+  if (!response.ok) throw new Error(`the server answered ${response.status}: ${await response.text()}`);
+  return response;
+}
+
+function runBody(graph: Graph, { topic, resume, strategy = "reject" }: RunOptions) {
   // The client names its message: a chat that sends it again sends it under the same id.
   const input = topic === undefined ? null : { messages: [{ role: "user", id: `user-${topic}`, content: topic }] };
-  return { assistant_id: graph, input, multitask_strategy: strategy };
+  return {
+    assistant_id: graph,
+    input,
+    multitask_strategy: strategy,
+    ...(resume !== undefined && { command: { resume } }),
+  };
 }
 
 function read(file: string): string {
   return existsSync(file) ? readFileSync(file, "utf8") : "";
-}
-
-async function startServer(folder: string): Promise<{ readonly url: string; kill(): Promise<void> }> {
-  const file = fileURLToPath(new URL("dev-server.ts", import.meta.url));
-  const child = spawn(process.execPath, [...nodeFlags, file], {
-    // It logs every request, at length.
-    stdio: ["ignore", "ignore", "inherit", "ipc"],
-    env: { ...nodeEnv, TWICEPROOF_TEST_FOLDER: folder },
-  });
-  const ended = once(child, "exit");
-  const [said] = await Promise.race([
-    once(child, "message"),
-    ended.then(() => Promise.reject(new Error("the dev server ended before it listened"))),
-  ]);
-  return {
-    url: (said as { readonly url: string }).url,
-    async kill() {
-      child.kill("SIGKILL");
-      await ended;
-    },
-  };
 }
