@@ -19,7 +19,7 @@ export interface Databases {
 export function openDatabases(): Databases {
   const url = process.env.POSTGRES_URL;
   if (!url) {
-    // Two files: the saver and the store each open their own, and need not wait for each other's writes.
+    // Two files: the saver may bring its own copy of better-sqlite3, and two copies undo each other's locks on one file.
     const saver = SqliteSaver.fromConnString(join(process.env.DATABASES ?? "", "checkpoints.db"));
     const store = sqliteStore(join(process.env.DATABASES ?? "", "claims.db"));
     return { saver, store, migrate: async () => undefined, close: async () => void saver.db.close() };

@@ -14,7 +14,8 @@ export async function chatModel(): Promise<BaseChatModel> {
 function think(messages: BaseMessage[]): AIMessage {
   const last = messages.at(-1);
   if (last?.type === "tool") return new AIMessage(last.text);
-  const topic = messages.findLast(({ type }) => type === "human")?.text;
+  const question = messages.findLast(({ type }) => type === "human")?.text;
+  const topic = question?.match(/report on (\w+)/)?.[1];
   const id = `call_${crypto.randomUUID()}`;
   return new AIMessage({ content: "", tool_calls: [{ type: "tool_call", id, name: "research", args: { topic } }] });
 }

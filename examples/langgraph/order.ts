@@ -15,15 +15,18 @@ export async function orderReport(topic: string, { idempotencyKey, signal }: Ord
   return await response.text();
 }
 
-/** The lines of the service's bill for this topic. */
-export async function bill(topic: string): Promise<readonly string[]> {
-  const response = await fetch(serviceUrl(`/bill?topic=${encodeURIComponent(topic)}`));
-  return (await response.json()) as string[];
+/** Begins a new bill, and answers with its number. Until `deliver`, the service works on what is ordered. */
+export async function newBill(): Promise<number> {
+  return Number(await (await fetch(serviceUrl("/bills"), { method: "POST" })).text());
 }
 
-/** Until told so, the service works on what was ordered, and answers nobody. */
-export async function deliver(isDelivering: boolean): Promise<void> {
-  await fetch(serviceUrl("/delivering"), { method: "PUT", body: String(isDelivering) });
+/** The reports on the bill. */
+export async function readBill(): Promise<readonly string[]> {
+  return (await (await fetch(serviceUrl("/bill"))).json()) as string[];
+}
+
+export async function deliver(): Promise<void> {
+  await fetch(serviceUrl("/deliveries"), { method: "POST" });
 }
 
 function serviceUrl(path: string): string {

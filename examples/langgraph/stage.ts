@@ -13,8 +13,8 @@ export interface Stage {
   readonly tp: Twiceproof;
   /** Starts a process that does this one job. */
   worker(job: Job): Actor<WorkerSaid>;
-  /** Resolves as soon as so many reports on the topic are on the bill, delivered or not. */
-  billed(topic: string, times: number): Promise<void>;
+  /** Resolves as soon as so many reports are on this bill, delivered or not. */
+  billed(bill: number, count: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -39,10 +39,10 @@ export async function openStage(): Promise<Stage> {
   return {
     tp,
     worker: (job) => start("a worker", "worker.ts", [JSON.stringify(job)]),
-    async billed(topic, times) {
+    async billed(bill, count) {
       await service.heard(
-        `order ${times} of ${topic}`,
-        (said): said is ServiceSaid => said.say === "billed" && said.topic === topic && said.count === times,
+        `report ${count} on bill ${bill}`,
+        (said): said is ServiceSaid => said.say === "billed" && said.bill === bill && said.count === count,
       );
     },
     async close() {
