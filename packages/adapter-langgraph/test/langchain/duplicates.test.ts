@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { agentsWithoutGuard, agentWays } from "./support/agents.ts";
+import { agentsWithoutGuard, agentWays } from "../support/agents.ts";
 import {
   type Count,
   callerAborts,
@@ -7,8 +7,8 @@ import {
   fatalSibling,
   retryPolicy,
   siblingInterrupts,
-} from "./support/duplicates.ts";
-import type { Runnable, Scene } from "./support/graphs.ts";
+} from "../support/duplicates.ts";
+import type { Runnable, Scene } from "../support/graphs.ts";
 
 type Duplicate = (build: (scene: Scene) => Runnable) => Promise<Count>;
 
