@@ -1,6 +1,6 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { defaultServerConditions } from "vite";
+import { defaultServerConditions, type Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 
 /** A project whose tests ask for database servers says which in this file. */
@@ -10,6 +10,40 @@ const servers = (folder: string) => {
 };
 
 const packages = readdirSync("packages").filter((name) => existsSync(`packages/${name}/test`));
+
+const dependenciesOf = (folder: string, field: string): string[] =>
+  Object.keys(JSON.parse(readFileSync(`${folder}/package.json`, "utf8"))[field] ?? {});
+
+/** A package may keep folders with the lowest versions of its peers: its sources and tests run on those copies too. */
+const floors = packages.flatMap((name) =>
+  existsSync(`packages/${name}/floors`)
+    ? readdirSync(`packages/${name}/floors`).map((floor) => ({
+        name,
+        floor,
+        folder: `packages/${name}/floors/${floor}`,
+      }))
+    : [],
+);
+
+/** Resolves what the floor depends on as if the floor had imported it. */
+function standOn(folder: string): Plugin {
+  const names = dependenciesOf(folder, "dependencies");
+  return {
+    name: "floor",
+    enforce: "pre",
+    async resolveId(source, _, options) {
+      if (!names.some((name) => source === name || source.startsWith(`${name}/`))) return undefined;
+      return await this.resolve(source, resolve(folder, "package.json"), { ...options, skipSelf: true });
+    },
+  };
+}
+
+/** A folder of tests that is called after a dependency runs where that dependency is. */
+function missingIn(name: string, folder: string): string[] {
+  const there = dependenciesOf(folder, "dependencies");
+  const missing = dependenciesOf(`packages/${name}`, "devDependencies").filter((each) => !there.includes(each));
+  return missing.map((each) => `test/${each}/**`);
+}
 
 export default defineConfig({
   // Workspace packages resolve to their sources: nothing has to be built first. Without "module", which Node does not know:
@@ -23,6 +57,17 @@ export default defineConfig({
           name,
           root: `packages/${name}`,
           include: ["test/**/*.test.ts"],
+          globalSetup: servers(`packages/${name}/test`),
+        },
+      })),
+      ...floors.map(({ name, floor, folder }) => ({
+        extends: true as const,
+        plugins: [standOn(folder)],
+        test: {
+          name: `${name}-floor-${floor}`,
+          root: `packages/${name}`,
+          include: ["test/**/*.test.ts"],
+          exclude: missingIn(name, folder),
           globalSetup: servers(`packages/${name}/test`),
         },
       })),

@@ -1,0 +1,107 @@
+import { ToolMessage } from "@langchain/core/messages";
+import { GraphInterrupt, isGraphBubbleUp } from "@langchain/langgraph";
+import {
+  type Effect,
+  type EffectContext,
+  isTwiceproofError,
+  notExecuted,
+  type TwiceproofError,
+} from "@twiceproof/core";
+import { type ToolConfig, toolCallIdOf } from "./config.ts";
+import { leave, settleBy, takeVerdicts } from "./doubt.ts";
+import { placeOf } from "./place.ts";
+import { attached, detached } from "./result.ts";
+import type { Guard } from "./rules.ts";
+import { note } from "./watch.ts";
+
+/** `input` as the rules' own schema gives it, where they have one. */
+export type Body = (input: unknown, context: EffectContext) => unknown;
+
+/**
+ * One call of a guarded tool. `body` runs at most once for each claim that is won; what it gives is recorded without what
+ * belongs to this call alone.
+ *
+ * @throws GraphInterrupt when the effect is in doubt, in a graph with a checkpointer; what the body left by, with
+ * `mayInterrupt`; TwiceproofError what `once` throws, save `EFFECT_RUNNING` and `EFFECT_RESULT_UNAVAILABLE`
+ */
+export async function callOnce(guard: Guard, input: unknown, config: ToolConfig, body: Body): Promise<unknown> {
+  const { tp, name, rules } = guard;
+  const callId = toolCallIdOf(config);
+  const verdicts = takeVerdicts(config);
+  const { scope, turn } = await placeOf(name, config, rules.key !== undefined);
+  const exit: { error?: unknown } = {};
+  const effect: Effect<unknown, unknown, unknown> = {
+    ...rules,
+    name,
+    run: async (parsed, context) => {
+      try {
+        return detached(await body(parsed, context), callId);
+      } catch (error) {
+        if (!isGraphBubbleUp(error as GraphInterrupt)) throw error;
+        if (!guard.mayInterrupt) throw askedInside(name, error);
+        exit.error = error;
+        throw notExecuted("it stopped to ask before anything happened");
+      }
+    },
+  };
+  const options = { scope, turn, callId, signal: config.signal };
+  for (;;) {
+    try {
+      const result = attached(await tp.once(effect, input, options), callId);
+      note(callId);
+      return result;
+    } catch (error) {
+      if (!isTwiceproofError(error)) throw calledOff(config) ?? error;
+      switch (error.code) {
+        case "EFFECT_RUNNING":
+          // A call that runs elsewhere is waited for: what else there is to do about it a model must not decide.
+          if (rules.waitMs === undefined) continue;
+          return told(error, name, callId);
+        case "EFFECT_RESULT_UNAVAILABLE":
+          return error.message;
+        case "EFFECT_NOT_EXECUTED":
+          throw exit.error ?? error;
+        case "EFFECT_IN_DOUBT": {
+          const verdict = verdicts.get(error.id ?? "");
+          if (verdict !== undefined && (await settleBy(tp, error.id ?? "", verdict))) continue;
+          return inDoubt(error, name, config);
+        }
+      }
+      throw error;
+    }
+  }
+}
+
+function inDoubt(error: TwiceproofError, name: string, config: ToolConfig): ToolMessage {
+  if (config.configurable?.__pregel_checkpointer === undefined) return told(error, name, toolCallIdOf(config));
+  try {
+    return leave(error, name, config);
+  } catch (exit) {
+    note(toolCallIdOf(config), { error, exit });
+    throw exit;
+  }
+}
+
+/**
+ * Its message and nothing else, where no interrupt can be: a tool node puts "Please fix your mistakes" behind the message
+ * of what a tool throws. Outside of a tool call nobody adds to it, and it is thrown.
+ */
+function told(error: TwiceproofError, name: string, callId: string | undefined): ToolMessage {
+  if (callId === undefined) throw error;
+  return new ToolMessage({ status: "error", content: error.message, name, tool_call_id: callId });
+}
+
+/**
+ * The run was called off while this call waited. As a plain error a tool node would write it into the state as the
+ * tool's answer; as an empty interrupt the task stays to be done.
+ */
+function calledOff(config: ToolConfig): GraphInterrupt | undefined {
+  return config.signal?.aborted && config.configurable?.__pregel_checkpointer ? new GraphInterrupt([]) : undefined;
+}
+
+function askedInside(name: string, cause: unknown): Error {
+  return new Error(
+    `"${name}" left by an interrupt in the midst of an effect. Ask before the effect, or say mayInterrupt: true.`,
+    { cause },
+  );
+}

@@ -1,0 +1,37 @@
+import type { RunnableConfig } from "@langchain/core/runnables";
+import type { BaseCheckpointSaver } from "@langchain/langgraph";
+
+/** What LangGraph keeps for one task while it runs. Read, and put back, by `doubt.ts` alone. */
+export interface Scratchpad {
+  interruptCounter: number;
+  readonly resume: unknown[];
+  nullResume?: unknown;
+  readonly consumeNullResume?: () => unknown;
+  readonly currentTaskInput?: unknown;
+}
+
+/** The parts of a tool's second argument that this package reads. All of them may be missing. */
+export interface ToolConfig extends RunnableConfig {
+  readonly toolCall?: { readonly id?: string };
+  readonly toolCallId?: string;
+  readonly state?: unknown;
+  readonly configurable?: RunnableConfig["configurable"] & {
+    readonly thread_id?: unknown;
+    readonly run_id?: unknown;
+    readonly checkpoint_ns?: string;
+    readonly __pregel_resuming?: boolean;
+    readonly __pregel_checkpointer?: BaseCheckpointSaver;
+    readonly __pregel_scratchpad?: Scratchpad;
+  };
+}
+
+/** The model's own id of this call. Undefined when the tool was called by other code than a tool node, or without one. */
+export function toolCallIdOf(config: ToolConfig): string | undefined {
+  return config.toolCall?.id || config.toolCallId || undefined;
+}
+
+/** Where a run id is looked for: the platform and `guardGraph` put it into both. */
+export function runIdOf(config: Pick<RunnableConfig, "configurable" | "metadata">): string | undefined {
+  const id: unknown = config.configurable?.run_id ?? config.metadata?.run_id;
+  return id === undefined || id === null || id === "" ? undefined : String(id);
+}

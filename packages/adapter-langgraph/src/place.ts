@@ -1,0 +1,86 @@
+import type { BaseCheckpointSaver } from "@langchain/langgraph";
+import { TwiceproofError } from "@twiceproof/core";
+import { digest } from "@twiceproof/core/adapter";
+import { runIdOf, type ToolConfig, toolCallIdOf } from "./config.ts";
+
+export interface Place {
+  readonly scope: string | undefined;
+  readonly turn: string | undefined;
+  readonly callId: string | undefined;
+}
+
+/**
+ * Where a call happens. `turn` is the run, or else the human message that is being answered, or else the state that the
+ * call hangs on. In a subgraph, or a sub-agent, the tasks around it are part of the turn: two of them that run side by
+ * side make calls of their own.
+ *
+ * @throws TwiceproofError `IDENTITY_MISSING` without a thread; not when a business key makes the identity
+ */
+export async function placeOf(name: string, config: ToolConfig, hasKey: boolean): Promise<Place> {
+  const { thread_id, checkpoint_ns = "" } = config.configurable ?? {};
+  const callId = toolCallIdOf(config);
+  if (thread_id === undefined || thread_id === null || thread_id === "") {
+    if (hasKey) return { scope: undefined, turn: undefined, callId };
+    throw missingThread(name);
+  }
+  const scope = String(thread_id);
+  if (hasKey) return { scope, turn: runIdOf(config), callId };
+  const around = checkpoint_ns.split("|").slice(0, -1).join("|");
+  const turn = (await turnOf(config, scope)) ?? stateOf(checkpoint_ns, callId);
+  if (turn === undefined) throw missingThread(name);
+  return { scope, turn: around === "" ? turn : `${turn}|${digest(around)}`, callId };
+}
+
+async function turnOf(config: ToolConfig, thread: string): Promise<string | undefined> {
+  const runId = runIdOf(config);
+  if (runId === undefined) return humanMessageOf(config);
+  const { __pregel_resuming, __pregel_checkpointer } = config.configurable ?? {};
+  // A run that goes on from a checkpoint may have an id of its own: the turn is that of the run which brought the input.
+  if (__pregel_resuming && __pregel_checkpointer) return (await runOfInput(__pregel_checkpointer, thread)) ?? runId;
+  return runId;
+}
+
+async function runOfInput(saver: BaseCheckpointSaver, thread: string): Promise<string | undefined> {
+  const root = { configurable: { thread_id: thread, checkpoint_ns: "" } };
+  for await (const { metadata } of saver.list(root, { filter: { source: "input" }, limit: 1 }))
+    return metadata === undefined ? undefined : runIdOf({ metadata: { ...metadata } });
+  return undefined;
+}
+
+interface Message {
+  readonly id?: string;
+  readonly type?: string;
+  readonly tool_calls?: readonly { readonly id?: string }[];
+}
+
+/** The message that stood last when the model asked for this call: one that came since belongs to a later turn. */
+function humanMessageOf(config: ToolConfig): string | undefined {
+  const state = config.state ?? config.configurable?.__pregel_scratchpad?.currentTaskInput;
+  const messages: unknown = Array.isArray(state) ? state : (state as { messages?: unknown } | undefined)?.messages;
+  if (!Array.isArray(messages)) return undefined;
+  const callId = toolCallIdOf(config);
+  const asked = messages.findLastIndex((message: Message) => message?.tool_calls?.some(({ id }) => id === callId));
+  const before: readonly Message[] = asked === -1 ? messages : messages.slice(0, asked);
+  return before.findLast((message) => message?.type === "human")?.id;
+}
+
+/** Without the tool call's id only the task tells calls apart, and it changes when the model is asked again. */
+function stateOf(checkpointNs: string, callId: string | undefined): string | undefined {
+  if (checkpointNs === "") return undefined;
+  const own = checkpointNs.split("|").at(-1) ?? "";
+  return callId === undefined ? own : `${own.split(":")[0]}:${callId}`;
+}
+
+function missingThread(name: string): TwiceproofError {
+  return new TwiceproofError(
+    "IDENTITY_MISSING",
+    `Nothing says which "${name}" this is: it was called without a thread and has no key. Nothing was executed.`,
+    {
+      help: [
+        "Give one of these:",
+        '  a thread at the call of the graph:  graph.invoke(input, { configurable: { thread_id: "…" } })',
+        '  a business key in the tool\'s rules:  key: (input) => "charge:" + input.orderId',
+      ].join("\n"),
+    },
+  );
+}

@@ -1,0 +1,3 @@
+import { sharedServers } from "@twiceproof/test-servers";
+
+export default sharedServers(["postgres"]);
