@@ -17,6 +17,8 @@ interface Action {
   /** What stands in the end. */
   readonly state: object;
   readonly history: readonly string[];
+  /** Of a lock: how many wait for it in the end. */
+  readonly waiting?: number;
 }
 
 type Prepare = (scene: Scene, key: string) => Promise<Action>;
@@ -26,6 +28,15 @@ async function win({ store, request }: Scene, key: string, leaseMs = 60_000): Pr
   const [result] = await store.claim([asked]);
   expect(result).toEqual({ answer: "won", token: 1 });
   return { id: asked.id, attemptId: asked.attemptId, token: 1 };
+}
+
+/** A lock that somebody has, and one who waits for it. */
+async function waitFor({ store, request }: Scene, key: string) {
+  const held = request("lock", key);
+  await store.claim([held]);
+  const ticket = { id: held.id, ticketId: randomId(), runId: null, holder: "waiter-1", leaseMs: 60_000, maxQueue: 9 };
+  const release = () => store.settle([{ ...held, token: 1, state: "released", payload: null }]);
+  return { held, ticket, release };
 }
 
 const actions: Readonly<Record<string, Prepare>> = {
@@ -127,6 +138,64 @@ const actions: Readonly<Record<string, Prepare>> = {
       history: ["abandoned", "verdict-completed"],
     };
   },
+  async "entry into a line"(scene, key) {
+    const { ticket } = await waitFor(scene, key);
+    return {
+      async ask(store) {
+        const queued = await store.queue(ticket);
+        return queued.answer === "queued" && queued.ahead;
+      },
+      landed: async () => (await scene.store.line(ticket.id)).length > 0,
+      first: 0,
+      after: 0,
+      state: { state: "claimed", token: 1, version: 1 },
+      history: [],
+      waiting: 1,
+    };
+  },
+  async "departure from a line"(scene, key) {
+    const { ticket } = await waitFor(scene, key);
+    await scene.store.queue(ticket);
+    return {
+      ask: (store) => store.leave(ticket.id, ticket.ticketId),
+      landed: async () => (await scene.store.line(ticket.id)).length === 0,
+      first: undefined,
+      after: undefined,
+      state: { state: "claimed", token: 1, version: 1 },
+      history: [],
+      waiting: 0,
+    };
+  },
+  async "claim of one's turn"(scene, key) {
+    const { held, ticket, release } = await waitFor(scene, key);
+    await scene.store.queue(ticket);
+    await scene.store.queue({ ...ticket, ticketId: randomId() });
+    await release();
+    const asked = { ...held, attemptId: randomId(), seen: 2, ticketId: ticket.ticketId };
+    return {
+      ask: async (store) => (await store.claim([asked]))[0],
+      landed: async () => (await scene.record(key, "thread"))?.token === 2,
+      first: { answer: "won", token: 2 },
+      after: { answer: "won", token: 2 },
+      state: { state: "claimed", token: 2, attemptId: asked.attemptId, version: 3 },
+      history: [],
+      waiting: 1,
+    };
+  },
+  async unlock(scene, key) {
+    const { held } = await waitFor(scene, key);
+    const by = { decisionId: randomId(), who: "ana", why: "stuck", evidence: null };
+    const attemptId = randomId();
+    return {
+      ask: (store) => store.resolve({ id: held.id, token: 1, version: 1 }, { state: "unlocked", attemptId }, by),
+      landed: async () => (await scene.record(key, "thread"))?.state === "released",
+      first: "done",
+      after: "already",
+      state: { state: "released", byVerdict: true, token: 2, attemptId, version: 2 },
+      history: ["unlocked"],
+      waiting: 0,
+    };
+  },
 };
 
 // Those of the servers side by side: they mostly wait.
@@ -144,7 +213,7 @@ describe.concurrent("answers that are lost", () => {
           // Until the question came through before its turn to be cut.
           for (let nth = 1, wasCut = true; wasCut; nth++) {
             const key = `order:${nth}`;
-            const { ask, landed, first, after, state, history } = await prepare(scene, key);
+            const { ask, landed, first, after, state, history, waiting } = await prepare(scene, key);
             const cut = cutAt(proxy, nth, at);
             const answer = await ask(store).catch((error: unknown) => error);
             wasCut = cut.done();
@@ -157,9 +226,11 @@ describe.concurrent("answers that are lost", () => {
             if (hasLanded || !wasCut) expect(repeat).toEqual(after);
             else expect([first, after]).toContainEqual(repeat);
             expect(await ask(store)).toEqual(after);
-            const record = await scene.record(key);
+            const record = await scene.record(key, waiting === undefined ? "effect" : "thread");
+            const id = record?.id ?? "";
             expect(record).toMatchObject(state);
-            expect((await scene.store.history(record?.id ?? "")).map(({ what }) => what)).toEqual(history);
+            expect((await scene.store.history(id)).map(({ what }) => what)).toEqual(history);
+            expect(await scene.store.line(id)).toHaveLength(waiting ?? 0);
           }
           expect(cuts).toBeGreaterThan(0);
         },

@@ -87,8 +87,7 @@ export function lockBusy(key: string, met: Met): TwiceproofError {
 
 function lockFacts({ id, record, line }: Met): ErrorDetails {
   const [next] = line;
-  const gone = record === null || record.state === "released" || (isFree(record) && next !== undefined);
-  const held = gone ? undefined : record;
+  const held = record === null || isFree(record) ? undefined : record;
   const holder = held !== undefined ? holderFacts(held) : next && nextFacts(next);
   const who = held?.holder ?? next?.holder;
   return {

@@ -85,9 +85,9 @@ export function createThreads(kernel: Kernel): Threads {
       for (;;) {
         const record = await read(kernel, id);
         if (record === null) return "stale";
-        // Also with a version that cannot fit: whether this very decision was made before is the store's to say.
-        const doubt = { id, token, version: record.token === token ? record.version : -1 };
-        const resolved = await reach(() => store.resolve(doubt, verdict, decision), { withinMs });
+        // Asked also when the token is another: whether this very decision was made before is the store's to say.
+        const { version } = record;
+        const resolved = await reach(() => store.resolve({ id, token, version }, verdict, decision), { withinMs });
         if (resolved !== "refused" && record.token === token) tell(kernel, record, "unlocked");
         if (resolved === "done") return "unlocked";
         if (resolved === "already" || isUnlocked(record, token)) return "already";

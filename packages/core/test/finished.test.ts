@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { doneWithoutResult, notDone, notExecuted, refused } from "../src/classify.ts";
 import { lockFingerprint, runFingerprint } from "../src/fingerprint.ts";
 import { never } from "./support/faults.ts";
 import { hold, lineOf, thread, waiting } from "./support/runs.ts";
@@ -152,6 +153,37 @@ describe.concurrent("a run that did not return", () => {
     expect(await made.tp.withRun(mine, () => "second time")).toBe("second time");
     expect(await made.tp.withRun(mine, notRun)).toBe("second time");
     expect((await made.tp.doubts.list()).doubts).toEqual([]);
+  });
+
+  it.each([
+    ["it is over", doneWithoutResult(), "RUN_FINISHED"],
+    ["it must not be made again", refused("the customer left"), "RUN_FINISHED"],
+    ["it may be made again", notDone(), undefined],
+  ])("may be decided about by a person who knows that %s", async (_, verdict, code) => {
+    const made = world({ storeTimeoutMs: 100 });
+    const undo = made.around("settle", (pass, settlements) =>
+      settlements.some(({ state }) => state === "completed") ? never() : pass(),
+    );
+    await rejection(made.tp.withRun(mine, () => "canary"));
+    undo();
+    made.advance(2_001);
+    const [doubt] = (await made.tp.doubts.list()).doubts;
+    if (doubt === undefined) throw new Error("there is no doubt");
+    expect(await made.tp.doubts.resolve(doubt, verdict, { who: "ana", why: "asked the customer" })).toBe("applied");
+    const again = made.tp.withRun(mine, () => "again");
+    if (code === undefined) expect(await again).toBe("again");
+    else expect(await problem(again)).toMatchObject({ code });
+  });
+
+  it("19: or did, frees no effect around it: that one may not say that nothing happened", async () => {
+    const { tp } = world();
+    const around = rejection(
+      tp.once("outer:1", async () => {
+        await tp.withRun(mine, () => 1);
+        throw notExecuted("so it seems");
+      }),
+    );
+    expect(await around).toMatchObject({ code: "EFFECT_IN_DOUBT" });
   });
 
   it("has its first outcome, when that was recorded after all while the second one worked", async () => {

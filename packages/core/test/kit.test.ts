@@ -78,7 +78,12 @@ describe("a crash", () => {
     expect(await pass()).toBe("value");
     expect(await tp.withRun(options, notRun)).toBe("value");
     expect(executions("pay")).toBe(1);
-    await expect(crash("before-claim", pass)).rejects.toThrow("before it reached");
+    for (const point of ["after-claim", "before-record"] as const) {
+      const other = { thread: "t", runId: point };
+      await expect(crash(point, () => tp.withRun(other, (run) => run.once("pay:1", notRun)))).rejects.toThrow(
+        "before it reached",
+      );
+    }
     await close();
   });
 

@@ -169,6 +169,8 @@ describe.concurrent("a run that waits", () => {
     expect(new Set(made.asked("queue").map(([{ ticketId }]) => ticketId)).size).toBe(1);
     first.end();
     expect(await Promise.all([second, third])).toEqual([2, 3]);
+    // Once in vain, and once with what the line had told.
+    expect(made.asked("claim")).toHaveLength(2);
   });
 
   it("13: leaves again when a question enters it late, after it has gone", async () => {

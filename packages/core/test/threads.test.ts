@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { randomId } from "../src/id.ts";
 import { brokenConnection } from "./support/faults.ts";
-import { hold, thread, threadId, waiting } from "./support/runs.ts";
+import { type Held, hold, thread, threadId, waiting } from "./support/runs.ts";
 import { notRun, until } from "./support/waiting.ts";
 import { problem, world } from "./support/world.ts";
 
@@ -94,15 +94,20 @@ describe.concurrent("tp.threads.cancel", () => {
   it("18: does not touch the next run either when that one comes between the look and the word", async () => {
     const made = world();
     const first = await hold(made.tp, { runId: "first" });
+    const second = Promise.withResolvers<Held>();
     const undo = made.around("resolve", async (pass) => {
       undo();
       first.end();
       await first.over;
-      await made.worker().withRun({ thread, runId: "second" }, () => undefined);
+      second.resolve(await hold(made.worker(), { runId: "second" }));
       return await pass();
     });
     expect(await made.tp.threads.cancel(thread, { ...by, runId: "first" })).toBe("stale");
     expect(await made.tp.doubts.history(threadId)).toEqual([]);
+    const { run, end, over } = await second.promise;
+    expect(run.signal.aborted).toBe(false);
+    end();
+    await over;
   });
 
   it("13: may be said again with the same decision id", async () => {
@@ -187,11 +192,11 @@ describe.concurrent("tp.threads.unlock", () => {
 
   it("18: is said again when a renewal came between, and not when another run did", async () => {
     const made = world();
-    const first = await hold(made.worker(), { leaseMs: 1_000 });
+    const first = await hold(made.worker());
     const undo = made.around("resolve", async (pass) => {
       undo();
-      const { version } = await made.record(thread, "thread");
-      await until(async () => (await made.record(thread, "thread")).version > version);
+      const { id, attemptId, token } = await made.record(thread, "thread");
+      await made.tp.store.renew([{ id, attemptId, token, leaseMs: 30_000 }]);
       return await pass();
     });
     expect(await made.tp.threads.unlock(thread, { ...by, token: 1 })).toBe("unlocked");

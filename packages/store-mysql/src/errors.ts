@@ -48,7 +48,18 @@ export function isBlocked(error: unknown): boolean {
 }
 
 export function isPassing(error: unknown): boolean {
-  return isBlocked(error) || passing.has(errorNumber(error) ?? 0);
+  return isBlocked(error) || passing.has(errorNumber(error) ?? 0) || isOvertaken(error);
+}
+
+const overtakenMessage = "somebody else was faster";
+
+/** Counts as passing: to be asked again, of what it is by then. */
+export function overtaken(): Error {
+  return new Error(overtakenMessage);
+}
+
+function isOvertaken(error: unknown): boolean {
+  return error instanceof Error && error.message === overtakenMessage;
 }
 
 export function isNoSuchTable(error: unknown): boolean {
@@ -58,6 +69,7 @@ export function isNoSuchTable(error: unknown): boolean {
 /** What the driver threw, as ours. Anything that is not the driver's passes as it is. */
 export function storeError(error: unknown): unknown {
   if (isTwiceproofError(error) || !(error instanceof Error)) return error;
+  if (isOvertaken(error)) return unavailable("Others kept changing what was asked for.", error);
   if (error.message === "Pool is closed.")
     return new TwiceproofError("STORE_CLOSED", "The pool was closed.", { cause: error });
   const { code, fatal } = error as { code?: unknown; fatal?: unknown };

@@ -2,59 +2,52 @@ import type { ClaimRecord, ClaimRequest, ClaimResult, Queued, Ticket, TicketRequ
 import { holdsFence, judgeClaim, judgeTicket, ticketsAhead } from "@twiceproof/core/store";
 import { find } from "./claims.ts";
 import type { Connection, Database, Row } from "./client.ts";
-import { isDuplicateKey, unavailable } from "./errors.ts";
+import { isDuplicateKey, overtaken, unavailable } from "./errors.ts";
 import type { Tables } from "./prefix.ts";
-import { pause } from "./retry.ts";
 import { toRecord, toTicket } from "./rows.ts";
 import { claimAgain, insert, lock } from "./sql.ts";
 import * as sql from "./sql-line.ts";
 import type { Statement } from "./statement.ts";
 
-const maxRounds = 20;
-const longestPauseMs = 50;
+const maxRounds = 10;
 
 type Placed = Ticket & { readonly place: number };
 
-/** Most who wait ask for a place that they have: that is one look, and writes nothing. */
+/**
+ * Most who wait ask for a place that they have: that is one look, and writes nothing.
+ *
+ * @throws an error that counts as passing, when somebody else was faster.
+ */
 export async function queue(db: Database, tables: Tables, request: TicketRequest): Promise<Queued> {
   const { id, ticketId } = request;
-  for (let round = 0; round < maxRounds; round++) {
-    if (round > 0) await pause(Math.min(longestPauseMs, 2 ** round));
-    const { record, line, over, next } = await look(db, tables, id);
-    const queued = { answer: "queued", ahead: ticketsAhead(line, ticketId), record } as const;
-    switch (judgeTicket(line, request)) {
-      case "full":
-        return { answer: "full", depth: line.length };
-      case "keep":
-        return queued;
-      case "renew": {
-        const place = line.find((ticket) => ticket.ticketId === ticketId)?.place ?? next;
-        if ((await db.write(sql.renewTicket(tables, request, place))) === 1) return queued;
-        break;
-      }
-      case "enter": {
-        const entered = await enter(db, tables, request, next);
-        if (entered === undefined) break;
-        if (over.length > 0) await db.write(sql.clear(tables, id, over));
-        return { ...queued, ...entered };
-      }
+  const { record, line, over } = await look(db, tables, id);
+  const queued = { answer: "queued", ahead: ticketsAhead(line, ticketId), record } as const;
+  switch (judgeTicket(line, request)) {
+    case "full":
+      return { answer: "full", depth: line.length };
+    case "keep":
+      return queued;
+    case "renew": {
+      const place = line[queued.ahead]?.place ?? 0;
+      if ((await db.write(sql.renewTicket(tables, request, place))) === 1) return queued;
+      throw overtaken();
+    }
+    case "enter": {
+      const entered = await enter(db, tables, request);
+      if (over.length > 0) await db.write(sql.clear(tables, id, over));
+      return entered;
     }
   }
-  throw unavailable("Others entered the line again and again.");
 }
 
-/** The record as it is when the ticket is in; undefined when somebody else has taken the place. */
-function enter(
-  db: Database,
-  tables: Tables,
-  request: TicketRequest,
-  place: number,
-): Promise<Pick<Look, "record"> | undefined> {
+/** First the lock's row, for which entries wait for each other, and for a claim that is under way; then the line. */
+function enter(db: Database, tables: Tables, request: TicketRequest): Promise<Queued> {
   return db.transaction(async (connection) => {
-    if (!(await wrote(connection, sql.enter(tables, request, place)))) return undefined;
-    // Waits for a claim that is under way; one that comes later waits for this, and then reads the line.
     const [row] = await connection.rows(lock(tables, request.id));
-    return { record: row === undefined ? null : toRecord(row) };
+    const { line, next } = split(await connection.rows(sql.readLine(tables, request.id)));
+    if (judgeTicket(line, request) !== "enter" || !(await wrote(connection, sql.enter(tables, request, next))))
+      throw overtaken();
+    return { answer: "queued", ahead: line.length, record: row === undefined ? null : toRecord(row) };
   });
 }
 
@@ -86,9 +79,9 @@ export async function claimLock(db: Database, tables: Tables, request: ClaimRequ
 }
 
 /**
- * First the lock's row, then the line: who is entering it waits for that row. A lock that nobody ever held has none, and
- * at READ COMMITTED nothing is in its place: there, of a claim and an entry at once, both may find the lock free, and the
- * next look of who waits tells.
+ * First the lock's row, then the line: an entry is waited for, or waits. A lock that nobody ever held has no row, and at
+ * READ COMMITTED nothing is in its place: there, of a claim and an entry at once, both may find the lock free, and the next
+ * look of who waits tells.
  */
 function granted(db: Database, tables: Tables, request: ClaimRequest, read: ClaimRecord | null): Promise<boolean> {
   const { id, ticketId } = request;

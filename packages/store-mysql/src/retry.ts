@@ -21,12 +21,7 @@ export async function patiently<T>(work: () => Promise<T>): Promise<T> {
       return await work();
     } catch (error) {
       if (!isPassing(error) || monotonic() - asked > withinMs) throw storeError(error);
-      await pause(pauseMs);
+      await new Promise((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random() / 2)));
     }
   }
-}
-
-/** Jittered: up to so many milliseconds, and half of them at least. */
-export function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms * (0.5 + Math.random() / 2)));
 }

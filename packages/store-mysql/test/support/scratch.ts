@@ -1,4 +1,4 @@
-import type { ClaimRef, ClaimRequest, Store } from "@twiceproof/core/store";
+import type { ClaimRef, ClaimRequest, Store, TicketRequest } from "@twiceproof/core/store";
 import { claimId, randomId } from "@twiceproof/core/store";
 import { createDatabase } from "@twiceproof/test-servers";
 import type { PoolOptions } from "mysql2";
@@ -59,6 +59,12 @@ function request(kind: "effect" | "lock", key: string, more: Partial<ClaimReques
     fence: null,
     ...more,
   };
+}
+
+/** A wait for the lock of this key. */
+export function ticket(key: string, more: Partial<TicketRequest> = {}): TicketRequest {
+  const { id } = lock(key);
+  return { id, ticketId: randomId(), runId: null, holder: "waiter-1", leaseMs: 60_000, maxQueue: 9, ...more };
 }
 
 export async function win(store: Store, request: ClaimRequest): Promise<ClaimRef> {

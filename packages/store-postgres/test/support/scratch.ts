@@ -1,4 +1,4 @@
-import type { ClaimRef, ClaimRequest, Store } from "@twiceproof/core/store";
+import type { ClaimRef, ClaimRequest, Store, TicketRequest } from "@twiceproof/core/store";
 import { claimId, randomId } from "@twiceproof/core/store";
 import { createDatabase, type Database } from "@twiceproof/test-servers";
 import type { SharedServer } from "@twiceproof/test-servers/vitest";
@@ -119,6 +119,12 @@ export function effect(key: string, more: Partial<ClaimRequest> = {}): ClaimRequ
 
 export function lock(key: string, more: Partial<ClaimRequest> = {}): ClaimRequest {
   return effect(key, { id: claimId("test", "lock", key), kind: "lock", name: "run", ...more });
+}
+
+/** A wait for the lock of this key. */
+export function ticket(key: string, more: Partial<TicketRequest> = {}): TicketRequest {
+  const { id } = lock(key);
+  return { id, ticketId: randomId(), runId: null, holder: "waiter-1", leaseMs: 60_000, maxQueue: 9, ...more };
 }
 
 export async function win(store: Store, request: ClaimRequest): Promise<ClaimRef> {
