@@ -28,6 +28,12 @@ export interface Store {
    * wait look by themselves too, a little later. The returned function ends it.
    */
   watch?(id: string, wake: () => void): () => void;
+  /**
+   * Optional: for somebody else's transaction in the same database, such as a checkpointer's. It brings a row while this
+   * lock is held by this claim, and whoever would take or end it then waits until that transaction is over; a renewal does
+   * not. On SQLite the transaction must be an immediate one.
+   */
+  fenceStatement?(ref: ClaimRef): FenceStatement;
   get(ids: readonly string[]): Promise<readonly (ClaimRecord | null)[]>;
   /** Oldest first, by time of creation and id. */
   list(query: ListQuery): Promise<Page>;
@@ -92,6 +98,12 @@ export type ClaimResult =
   | { readonly answer: "behind"; readonly record: ClaimRecord | null }
   /** The run no longer holds its lock. `record` is the lock's, null when it has none. */
   | { readonly answer: "fenced"; readonly record: ClaimRecord | null };
+
+/** In the placeholders of its database. */
+export interface FenceStatement {
+  readonly text: string;
+  readonly values: readonly (string | number)[];
+}
 
 export interface Renewal extends ClaimRef {
   readonly leaseMs: number;

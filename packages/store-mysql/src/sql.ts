@@ -78,6 +78,10 @@ export function insertFenced({ claims }: Tables, requests: readonly ClaimRequest
     order by r.id`);
 }
 
+/** For a transaction of somebody else's. */
+export const fence = ({ claims }: Tables, ref: ClaimRef): Statement =>
+  sql`select 1 as held from ${claims} l where ${heldLock(ref)} ${shared}`;
+
 /** Of the free row that was read: its attempt and version say that it is still as it was. */
 export function claimAgain(
   { claims }: Tables,

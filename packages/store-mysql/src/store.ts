@@ -12,6 +12,7 @@ import { toEntry, toRecord } from "./rows.ts";
 import { session } from "./session.ts";
 import { apply, locked, note, settle } from "./settle.ts";
 import * as sql from "./sql.ts";
+import { withPlaceholders } from "./statement.ts";
 
 /**
  * Claims in MySQL or MariaDB, shared by all who reach that server. `client` is a pool or a connection of mysql2; a
@@ -72,6 +73,11 @@ export function mysqlStore(client: MysqlClient, options: MysqlStoreOptions = {})
     leave: (id, ticketId) => ask(() => leave(db, tables, id, ticketId)),
 
     line: (id) => ask(() => readLine(db, tables, id)),
+
+    fenceStatement(ref) {
+      const { id, attemptId, token } = ref;
+      return { text: withPlaceholders(sql.fence(tables, ref)), values: [id, attemptId, token] };
+    },
 
     get: (ids) => ask(() => find(db, tables, ids)),
 

@@ -16,6 +16,7 @@ import { holdStatements } from "./sql-hold.ts";
 import { lineStatements } from "./sql-line.ts";
 
 type RareStatement =
+  | "fence"
   | "lookDecided"
   | "amend"
   | "note"
@@ -53,6 +54,15 @@ export function statements(schema: string): Statements {
     ...claimStatements(claims, line),
     ...holdStatements(claims, history, told),
     ...lineStatements(claims, line),
+
+    /** For a transaction of somebody else's. Without a name: that client's prepared statements are not ours. */
+    fence: {
+      text: `
+  select 1 as held from ${claims} l
+  where l.id = ${asBytes("$1::text")} and l.kind = 'lock' and l.attempt_id = ${asBytes("$2::text")}
+    and l.token = $3::bigint and l.state = 'claimed' and not l.abandoned
+  for key share`,
+    },
 
     /** The record, and what this decision has decided already. */
     lookDecided: named(`

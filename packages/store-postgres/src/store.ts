@@ -64,6 +64,8 @@ export function postgresStore(client: PostgresClient, options: PostgresStoreOpti
 
     ...(ears && { watch: ears.watch }),
 
+    fenceStatement: ({ id, attemptId, token }) => ({ text: sql.fence.text, values: [id, attemptId, token] }),
+
     get: (ids) => find(db, ids),
 
     list: (query) => list(db, query),

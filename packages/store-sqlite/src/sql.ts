@@ -98,6 +98,11 @@ export const addHistory: string = `
   insert into twiceproof_history (claim_id, at, token, attempt_id, what, who, why, evidence, decision_id, result_format, result)
   values (unhex(:claimId), ${now}, :token, unhex(:attemptId), :what, :who, :why, :evidence, unhex(:decisionId), :format, :text)`;
 
+/** For a transaction of somebody else's, whose statements have parameters by place. */
+export const fence: string = `
+  select 1 as held from twiceproof_claims
+  where id = unhex(?) and kind = 'lock' and attempt_id = unhex(?) and token = ? and state = 'claimed' and abandoned = 0`;
+
 export const get: string = `
   select ${record} from twiceproof_claims where id in (select unhex(value) from json_each(:ids))`;
 

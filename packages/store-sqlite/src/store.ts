@@ -72,6 +72,8 @@ export function sqliteStore(source: string | URL | SqliteHandle): Store {
 
     line: (id) => read((db) => readLine(db, id)),
 
+    fenceStatement: ({ id, attemptId, token }) => ({ text: sql.fence, values: [id, attemptId, token] }),
+
     get: (ids) => read((db) => find(db, ids)),
 
     list: (query) => read((db) => list(db, query)),
