@@ -91,6 +91,22 @@ export function runs(sdk: Sdk, store: StoreName): void {
       await until(() => isFree(other));
     });
 
+    it("the handler throws while a call is under way: when the call is through", async () => {
+      const { tp, other } = world(store);
+      const { opened, open } = gate();
+      const slow = { execute: async (_input: object, _options: object) => await opened };
+      const error = await rejection(
+        withRun(tp, { thread: "chat-1", turn: "t" }, (run) => {
+          void run.tools({ slow }, { slow: "effect" }).slow.execute({}, {});
+          throw new Error("no patience");
+        }),
+      );
+      expect(error).toMatchObject({ message: "no patience" });
+      expect(await isFree(other)).toBe(false);
+      open();
+      await until(() => isFree(other));
+    });
+
     it("the handler returns a plain response, or one without a body: at once, with its status and headers", async () => {
       const { tp, other } = world(store);
       const headers = new Headers([

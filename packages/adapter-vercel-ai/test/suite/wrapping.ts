@@ -1,4 +1,4 @@
-import { effectTool, guardTool, guardTools } from "@twiceproof/adapter-vercel-ai";
+import { effectTool, guardTool, guardTools, withRun } from "@twiceproof/adapter-vercel-ai";
 import { defineEffect } from "@twiceproof/core";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -83,6 +83,25 @@ export function wrapping(sdk: Sdk, store: StoreName): void {
       // It had begun: it is recorded, and told.
       expect(await result).toBe("done");
       expect(await guarded.execute(input, {})).toBe("done");
+    });
+
+    it("hears of the end of its run by the signal, whatever its caller passed", async () => {
+      const { tp } = world(store);
+      const stop = new AbortController();
+      const heard = gate();
+      const tool = {
+        inputSchema,
+        execute: async (_input: unknown, { abortSignal }: { abortSignal?: AbortSignal }) => {
+          abortSignal?.addEventListener("abort", heard.open);
+          stop.abort();
+          await heard.opened;
+          return "stopped";
+        },
+      };
+      await withRun(tp, { thread: "chat-1", turn: "t", signal: stop.signal }, async (run) => {
+        expect(await run.tools({ tool }, { tool: "effect" }).tool.execute(input, {})).toBe("stopped");
+        return new Response();
+      });
     });
 
     it("guarded again with equal rules is itself; with other rules, or in another place, an error that names it", () => {
