@@ -167,6 +167,20 @@ export function wrapping(sdk: Sdk, store: StoreName): void {
       expect(started).toBe(1);
     });
 
+    it("keeps what was yielded for a listener that is slower than the work", async () => {
+      const w = world(store);
+      const execute = async function* () {
+        yield* ["a", "b", "c"];
+      };
+      const guarded = guardTool("work", { inputSchema, execute }, place(w)) as unknown as { execute: Yielding };
+      const heard: unknown[] = [];
+      for await (const value of guarded.execute(input, {})) {
+        heard.push(value);
+        await until(() => w.events.some(({ type }) => type === "completed"));
+      }
+      expect(heard).toEqual(["a", "b", "c", "c"]);
+    });
+
     it("works in generateText", async () => {
       const w = world(store);
       const { opened, open } = gate();
