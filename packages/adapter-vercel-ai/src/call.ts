@@ -13,7 +13,9 @@ export async function call(guard: Guard, effect: Effect, input: unknown, options
   const { name, place } = guard;
   const { toolCallId, abortSignal } = options;
   const chat = chatOf(place);
-  const standing = effect.identity === "call" && chat ? doubtOf(chat, name, input) : undefined;
+  // Taken before the body can change it.
+  const print = chat && effect.identity === "call" ? canonical(input) : undefined;
+  const standing = chat && print !== undefined ? doubtOf(chat, name, print) : undefined;
   if (standing) throw standing;
   const outcome = onceIn(place, effect, input, { callId: toolCallId, signal: abortSignal });
   chat?.pending.add(outcome);
@@ -21,7 +23,7 @@ export async function call(guard: Guard, effect: Effect, input: unknown, options
     return await outcome;
   } catch (thrown) {
     const error = findTwiceproofError(thrown, "EFFECT_IN_DOUBT", "EFFECT_RUNNING");
-    if (error) chat?.doubts.push({ tool: name, toolCallId, error, print: canonical(input) });
+    if (error) chat?.doubts.push({ tool: name, toolCallId, error, print });
     throw thrown;
   } finally {
     chat?.pending.delete(outcome);

@@ -1,6 +1,5 @@
 import type { TwiceproofError } from "@twiceproof/core";
-import { canonical } from "@twiceproof/core/adapter";
-import type { Guard } from "./guard.ts";
+import { type Guard, isEqual } from "./guard.ts";
 import type { Place } from "./place.ts";
 import { invalid } from "./problems.ts";
 
@@ -19,8 +18,8 @@ export interface Chat {
   turn: string | undefined;
   /** By name in the set of tools. */
   readonly guards: Map<string, Guard>;
-  /** `print`: the canonical input. */
-  readonly doubts: (ToolDoubt & { readonly print: string })[];
+  /** `print`: the canonical input, where the call's id is part of its identity. */
+  readonly doubts: (ToolDoubt & { readonly print: string | undefined })[];
   /** Calls under way: the run outlives them, also when nobody waits for them any more. */
   readonly pending: Set<Promise<unknown>>;
   /** Tools that `repair` met before they were guarded: it had to take them for tools without a key. */
@@ -45,8 +44,11 @@ export function chatOf(place: Place): Chat | undefined {
 /** @throws TwiceproofError `INVALID_ARGUMENT` for a second tool of this name: a name is part of what is recorded. */
 export function enlist({ guards, guessed }: Chat, name: string, guard: Guard): void {
   const known = guards.get(name);
-  if (known !== undefined && known.execute !== guard.execute)
-    throw invalid(name, "two tools of this run have this name. Guard one, and share it.");
+  if (known !== undefined && (known.execute !== guard.execute || !isEqual(known, guard)))
+    throw invalid(
+      name,
+      "two tools of this run have this name, or one has two sets of rules. Guard it once, and share it.",
+    );
   if (guessed.has(name) && guard.rules.key !== undefined)
     throw invalid(name, "it has a `key`, without which `run.repair` cannot find its calls: call `run.tools` first.");
   guards.set(name, guard);
@@ -56,8 +58,8 @@ export function enlist({ guards, guessed }: Chat, name: string, guard: Guard): v
  * With `identity: "call"` a call with a new id is another call, but not while an equal one of this run is in doubt: a
  * model that tries it again must not get past the doubt.
  */
-export function doubtOf({ doubts }: Chat, tool: string, input: unknown): TwiceproofError | undefined {
-  return doubts.find((doubt) => doubt.tool === tool && doubt.print === canonical(input))?.error;
+export function doubtOf({ doubts }: Chat, tool: string, print: string): TwiceproofError | undefined {
+  return doubts.find((doubt) => doubt.tool === tool && doubt.print === print)?.error;
 }
 
 /** Ends the run before the model is asked again. @throws the first doubt's error */

@@ -1,4 +1,5 @@
 import { type Chat, throwIfInDoubt } from "./chat.ts";
+import { kindIn } from "./guard.ts";
 import { turnMissing } from "./problems.ts";
 import type { PrepareStep, StopCondition } from "./sdk.ts";
 
@@ -38,5 +39,6 @@ export function loopOf<Stop extends StopCondition, Prepare extends PrepareStep>(
 /** A call would throw it too; but there the model would hear of it, and nobody else. */
 function refuseWithoutTurn({ turn, guards }: Chat): void {
   if (turn !== undefined) return;
-  for (const [name, { rules }] of guards) if (rules.key === undefined) throw turnMissing(name);
+  for (const [name, { rules }] of guards)
+    if (rules.key === undefined && kindIn(rules) !== "read") throw turnMissing(name);
 }

@@ -47,8 +47,7 @@ const kinds: readonly unknown[] = ["effect", "idempotent", "read"];
 
 /** @throws TwiceproofError `TOOL_UNCLASSIFIED`, naming the tool */
 export function kindOf<Tools>(given: Kinds<Tools>, name: string & keyof Tools, tool: object): Kind {
-  const kind =
-    typeof given === "function" ? given(name, tool) : Object.hasOwn(given ?? {}, name) ? given[name] : undefined;
+  const kind: unknown = typeof given === "function" ? given(name, tool) : given?.[name];
   if (kinds.includes(kind)) return kind as Kind;
   throw new TwiceproofError(
     "TOOL_UNCLASSIFIED",

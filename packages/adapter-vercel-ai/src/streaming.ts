@@ -39,9 +39,10 @@ export async function* follow(
   };
   // Its rejection is told by the last line, if anybody still listens, and by the run's doubts.
   outcome.then(end, end);
-  while (!over) {
+  while (!over || heard.length > 0) {
     await wake.promise;
     wake = Promise.withResolvers();
+    if (over) wake.resolve();
     yield* heard.splice(0);
   }
   yield await outcome;

@@ -35,7 +35,7 @@ export function withRun(
     options?.waitUntil?.(over);
 
     async function run(): Promise<void> {
-      const { waitUntil: _waitUntil, ...runOptions } = options;
+      const { waitUntil: _waitUntil, ...runOptions } = options ?? {};
       if (typeof handler !== "function")
         throw new TwiceproofError(
           "INVALID_ARGUMENT",

@@ -6,7 +6,7 @@ import type { ChatMessage, ToolPart } from "../../src/sdk.ts";
 import { modelOf } from "../support/model.ts";
 import { errors, post, type RouteOptions, respond, user } from "../support/route.ts";
 import type { Sdk } from "../support/sdk.ts";
-import { gate, rejection, type StoreName, until, world } from "../support/world.ts";
+import { gate, rejection, type StoreName, settled, until, world } from "../support/world.ts";
 
 export function deadStreams(sdk: Sdk, store: StoreName): void {
   const inputSchema = z.object({ cents: z.number() });
@@ -60,6 +60,7 @@ export function deadStreams(sdk: Sdk, store: StoreName): void {
       await until(() => charges() === 1);
       stop.abort();
       const streamed = response.text();
+      await settled(other);
       const next: RouteOptions = { tp: other, tools: { charge }, model: modelOf(sdk, [{ text: "It was." }]) };
       expect((await post(sdk, [user("m2", "?")], { ...next, waitUntil: () => undefined })).status).toBe(409);
       expect(over).toBe(false);
@@ -181,10 +182,13 @@ export function deadStreams(sdk: Sdk, store: StoreName): void {
       const { tp } = world(store);
       const tools = { charge: sdk.tool({ description: "d", inputSchema, execute: charged }) };
       await post(sdk, [first], { tp, tools, model: modelOf(sdk, ask, [{ text: "." }]) });
+      const ofProvider = halfway(first);
+      Object.assign(ofProvider[1]?.parts[0] as object, { providerExecuted: true });
       const unknown = [
         [...halfway(first, { cents: 6 }), next],
         [...halfway(user("m1", "edited")), next],
         halfway(next),
+        ofProvider,
       ];
       const known = [...halfway(first), next];
       const before = structuredClone(known);
@@ -197,16 +201,20 @@ export function deadStreams(sdk: Sdk, store: StoreName): void {
       expect(known).toEqual(before);
     });
 
-    it("before the tools are named: those that have no key; one that has is then refused", async () => {
-      const { tp } = world(store);
-      const tools = { charge: sdk.tool({ description: "d", inputSchema, execute: charged }) };
-      await post(sdk, [first], { tp, tools, model: modelOf(sdk, ask, [{ text: "." }]) });
-      await withRun(tp, { thread: "chat-1" }, async (run) => {
-        expect(toolParts(await run.repair([...halfway(first), next]))).toMatchObject([mended]);
-        const late = () => run.tools(tools, { charge: "effect" }, { charge: { key: () => "order:1" } });
-        expect(late).toThrow(/"charge".*call `run\.tools` first/);
-        return new Response();
-      });
-    });
+    it.each(["input", "call"] as const)(
+      'before the tools are named: one of identity "%s"; one that has a key is then refused',
+      async (identity) => {
+        const { tp } = world(store);
+        const tools = { charge: sdk.tool({ description: "d", inputSchema, execute: charged }) };
+        const rules = { charge: { identity } };
+        await post(sdk, [first], { tp, tools, rules, model: modelOf(sdk, ask, [{ text: "." }]) });
+        await withRun(tp, { thread: "chat-1" }, async (run) => {
+          expect(toolParts(await run.repair([...halfway(first), next]))).toMatchObject([mended]);
+          const late = () => run.tools(tools, { charge: "effect" }, { charge: { key: () => "order:1" } });
+          expect(late).toThrow(/"charge".*call `run\.tools` first/);
+          return new Response();
+        });
+      },
+    );
   });
 }

@@ -72,7 +72,7 @@ export function doubts(sdk: Sdk, store: StoreName): void {
       expect(charges()).toBe(1);
     });
 
-    it("is not run again when the request is sent again, by another worker", async () => {
+    it("2: is not run again when the request is sent again, by another worker", async () => {
       const { tp, other } = world(store);
       const { tools, charges } = losing();
       await post(sdk, [user("m1", "pay")], { tp, tools, model: stubborn() });

@@ -1,3 +1,4 @@
+import { guardTools, turnOf } from "@twiceproof/adapter-vercel-ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { modelOf } from "../support/model.ts";
@@ -102,6 +103,28 @@ export function identity(sdk: Sdk, store: StoreName): void {
       expect(outputs(same)).toEqual(outputs(first));
       expect(errors(changed)).toEqual([expect.stringMatching(/^EFFECT_KEY_REUSED: .*"charge"/)]);
       expect(charges()).toBe(1);
+    });
+
+    it("without a run: scope and turn tell calls apart, and `turnOf` gives the turn of a run", async () => {
+      const { tp, other } = world(store);
+      const { tools, charges } = charging();
+      type Executable = { execute: (input: object, options: object) => Promise<unknown> };
+      const at = (scope: string, turn: string) => {
+        const kinds = { charge: "effect" } as const;
+        return (guardTools(tools, { kinds, tp: other, scope, turn }).charge as unknown as Executable).execute;
+      };
+      const turn = turnOf([user("m1", "pay")]);
+      await post(sdk, [user("m1", "pay")], { tp, tools, model: asks("a", 5) });
+      const receipts: unknown[] = [];
+      for (const [scope, of] of [
+        ["chat-1", turn],
+        ["chat-1", "another"],
+        ["chat-2", turn],
+        ["chat-2", turn],
+      ] as const)
+        receipts.push(await at(scope, of)({ cents: 5 }, { toolCallId: "b" }));
+      expect(receipts).toEqual([1, 2, 3, 3].map((receipt) => ({ receipt, cents: 5 })));
+      expect(charges()).toBe(3);
     });
   });
 }

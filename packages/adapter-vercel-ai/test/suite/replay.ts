@@ -21,7 +21,7 @@ const results: readonly (readonly [string, () => unknown])[] = [
 export function replay(sdk: Sdk, store: StoreName): void {
   const ask = { call: "a", tool: "work", input: {} };
 
-  describe("a replay gives the model what the first run gave it, byte for byte", () => {
+  describe("7: a replay gives the model what the first run gave it, byte for byte", () => {
     it.each(results)("%s", async (_what, result) => {
       const { tp, other, executions } = world(store);
       const work = sdk.tool({ description: "d", inputSchema: z.object({}), execute: async () => result() });

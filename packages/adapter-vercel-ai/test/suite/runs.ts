@@ -1,11 +1,11 @@
-import { type ChatRun, withRun } from "@twiceproof/adapter-vercel-ai";
+import { type ChatRun, turnOf, withRun } from "@twiceproof/adapter-vercel-ai";
 import type { Twiceproof } from "@twiceproof/core";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { type Model, modelOf } from "../support/model.ts";
 import { post, type RouteOptions, respond, user } from "../support/route.ts";
 import type { Sdk } from "../support/sdk.ts";
-import { gate, rejection, type StoreName, until, world } from "../support/world.ts";
+import { gate, rejection, type StoreName, settled, until, world } from "../support/world.ts";
 
 export function runs(sdk: Sdk, store: StoreName): void {
   const messages = [user("m1", "hi")];
@@ -70,6 +70,7 @@ export function runs(sdk: Sdk, store: StoreName): void {
       const end = Promise.resolve(meanwhile?.(response, stop)).catch(() => undefined);
       if (saved) {
         await until(() => saves === 1);
+        await settled(other);
         expect(await isFree(other)).toBe(false);
         expect(over).toBe(false);
       }
@@ -88,6 +89,23 @@ export function runs(sdk: Sdk, store: StoreName): void {
         }),
       );
       expect(error).toMatchObject({ message: "no such chat" });
+      await until(() => isFree(other));
+    });
+
+    it("the handler throws while a call is under way: when the call is through", async () => {
+      const { tp, other } = world(store);
+      const { opened, open } = gate();
+      const slow = { execute: async (_input: object, _options: object) => await opened };
+      const error = await rejection(
+        withRun(tp, { thread: "chat-1", turn: "t" }, (run) => {
+          void run.tools({ slow }, { slow: "effect" }).slow.execute({}, {});
+          throw new Error("no patience");
+        }),
+      );
+      expect(error).toMatchObject({ message: "no patience" });
+      await settled(other);
+      expect(await isFree(other)).toBe(false);
+      open();
       await until(() => isFree(other));
     });
 
@@ -167,12 +185,17 @@ export function runs(sdk: Sdk, store: StoreName): void {
         expect(await rejection(run.recorded(effect, "ana"))).toMatchObject({ code: "IDENTITY_MISSING" });
         await run.repair(messages);
         const before = await run.recorded(effect, "ana");
+        await run.once("log:1", () => undefined);
         return Response.json([before, await run.once(effect, "ana")]);
       });
       return await response.json();
     };
     expect(await pass()).toEqual([{ state: "none" }, "to ana"]);
     expect(await pass()).toEqual([{ state: "completed", result: "to ana" }, "to ana"]);
-    expect(events.filter(({ type }) => type === "executing")).toHaveLength(1);
+    const executed = events.filter(({ type }) => type === "executing");
+    expect(executed.map(({ name, turn }) => [name, turn])).toEqual([
+      ["log", turnOf(messages)],
+      ["mail", turnOf(messages)],
+    ]);
   });
 }

@@ -73,6 +73,16 @@ export function slips(sdk: Sdk, store: StoreName): void {
         },
       ],
       [
+        "two sets of rules for one tool",
+        "INVALID_ARGUMENT",
+        /"charge": two tools of this run/,
+        (run) => {
+          const charge = make();
+          run.tools({ charge }, { charge: "effect" });
+          run.tools({ charge }, { charge: "idempotent" });
+        },
+      ],
+      [
         "rules for a tool that is not there",
         "INVALID_ARGUMENT",
         /"chrage": there are rules/,

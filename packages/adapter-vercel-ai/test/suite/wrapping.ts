@@ -1,4 +1,4 @@
-import { effectTool, guardTool, guardTools } from "@twiceproof/adapter-vercel-ai";
+import { effectTool, guardTool, guardTools, withRun } from "@twiceproof/adapter-vercel-ai";
 import { defineEffect } from "@twiceproof/core";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -85,6 +85,25 @@ export function wrapping(sdk: Sdk, store: StoreName): void {
       expect(await guarded.execute(input, {})).toBe("done");
     });
 
+    it("hears of the end of its run by the signal, whatever its caller passed", async () => {
+      const { tp } = world(store);
+      const stop = new AbortController();
+      const heard = gate();
+      const tool = {
+        inputSchema,
+        execute: async (_input: unknown, { abortSignal }: { abortSignal?: AbortSignal }) => {
+          abortSignal?.addEventListener("abort", heard.open);
+          stop.abort();
+          await heard.opened;
+          return "stopped";
+        },
+      };
+      await withRun(tp, { thread: "chat-1", turn: "t", signal: stop.signal }, async (run) => {
+        expect(await run.tools({ tool }, { tool: "effect" }).tool.execute(input, {})).toBe("stopped");
+        return new Response();
+      });
+    });
+
     it("guarded again with equal rules is itself; with other rules, or in another place, an error that names it", () => {
       const w = world(store);
       const tool = sdk.tool({ description: "d", inputSchema, execute: async () => 1 });
@@ -146,6 +165,20 @@ export function wrapping(sdk: Sdk, store: StoreName): void {
       const asJson = JSON.parse(JSON.stringify(done));
       expect(outputs(again)).toEqual([asJson, asJson]);
       expect(started).toBe(1);
+    });
+
+    it("keeps what was yielded for a listener that is slower than the work", async () => {
+      const w = world(store);
+      const execute = async function* () {
+        yield* ["a", "b", "c"];
+      };
+      const guarded = guardTool("work", { inputSchema, execute }, place(w)) as unknown as { execute: Yielding };
+      const heard: unknown[] = [];
+      for await (const value of guarded.execute(input, {})) {
+        heard.push(value);
+        await until(() => w.events.some(({ type }) => type === "completed"));
+      }
+      expect(heard).toEqual(["a", "b", "c", "c"]);
     });
 
     it("works in generateText", async () => {
