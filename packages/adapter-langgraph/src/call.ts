@@ -5,6 +5,7 @@ import {
   type EffectContext,
   isTwiceproofError,
   notExecuted,
+  type Recorded,
   type TwiceproofError,
 } from "@twiceproof/core";
 import { type ToolConfig, toolCallIdOf } from "./config.ts";
@@ -12,6 +13,7 @@ import { leave, settleBy, takeVerdicts } from "./doubt.ts";
 import { placeOf } from "./place.ts";
 import { attached, detached } from "./result.ts";
 import type { Guard } from "./rules.ts";
+import { markOf } from "./run-mark.ts";
 import { note } from "./watch.ts";
 
 /** `input` as the rules' own schema gives it, where they have one. */
@@ -44,10 +46,13 @@ export async function callOnce(guard: Guard, input: unknown, config: ToolConfig,
       }
     },
   };
+  const by = markOf(config, tp, config.configurable?.thread_id)?.run ?? tp;
+  if (config.configurable?.__twiceproof_record_only)
+    return fromRecord(await by.recorded(effect, input, { scope, turn, callId }), name, callId);
   const options = { scope, turn, callId, signal: config.signal };
   for (;;) {
     try {
-      const result = attached(await tp.once(effect, input, options), callId);
+      const result = attached(await by.once(effect, input, options), callId);
       note(callId);
       return result;
     } catch (error) {
@@ -59,6 +64,8 @@ export async function callOnce(guard: Guard, input: unknown, config: ToolConfig,
           return told(error, name, callId);
         case "EFFECT_RESULT_UNAVAILABLE":
           return error.message;
+        case "RUN_LOST":
+          throw calledOff(config, true) ?? error;
         case "EFFECT_NOT_EXECUTED":
           throw exit.error ?? error;
         case "EFFECT_IN_DOUBT": {
@@ -86,17 +93,35 @@ function inDoubt(error: TwiceproofError, name: string, config: ToolConfig): Tool
  * Its message and nothing else, where no interrupt can be: a tool node puts "Please fix your mistakes" behind the message
  * of what a tool throws. Outside of a tool call nobody adds to it, and it is thrown.
  */
-function told(error: TwiceproofError, name: string, callId: string | undefined): ToolMessage {
+function told(error: { readonly message: string }, name: string, callId: string | undefined): ToolMessage {
   if (callId === undefined) throw error;
   return new ToolMessage({ status: "error", content: error.message, name, tool_call_id: callId });
 }
 
 /**
- * The run was called off while this call waited. As a plain error a tool node would write it into the state as the
- * tool's answer; as an empty interrupt the task stays to be done.
+ * The run was called off while this call waited, or lost its thread. As a plain error a tool node would write it into the
+ * state as the tool's answer; as an empty interrupt the task stays to be done.
  */
-function calledOff(config: ToolConfig): GraphInterrupt | undefined {
-  return config.signal?.aborted && config.configurable?.__pregel_checkpointer ? new GraphInterrupt([]) : undefined;
+function calledOff(config: ToolConfig, isLost = false): GraphInterrupt | undefined {
+  if (!isLost && !config.signal?.aborted) return undefined;
+  return config.configurable?.__pregel_checkpointer ? new GraphInterrupt([]) : undefined;
+}
+
+/** An answer for a call of an earlier run, which nobody makes any more. */
+function fromRecord(found: Recorded, name: string, callId: string | undefined): unknown {
+  switch (found.state) {
+    case "none":
+      return told({ message: `"${name}" was not executed: the run that called it was over first.` }, name, callId);
+    case "completed":
+      return attached(found.result, callId);
+    case "unavailable":
+    case "running":
+    case "in-doubt":
+    case "failed":
+    case "released":
+    case "key-reused":
+      return told(found.error, name, callId);
+  }
 }
 
 function askedInside(name: string, cause: unknown): Error {

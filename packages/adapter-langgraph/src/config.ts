@@ -22,6 +22,8 @@ export interface ToolConfig extends RunnableConfig {
     readonly __pregel_resuming?: boolean;
     readonly __pregel_checkpointer?: BaseCheckpointSaver;
     readonly __pregel_scratchpad?: Scratchpad;
+    /** Ours: the call is to be answered from the record, and not made. */
+    readonly __twiceproof_record_only?: boolean;
   };
 }
 

@@ -1,14 +1,18 @@
-import { AsyncLocalStorageProviderSingleton } from "@langchain/core/singletons";
 import { type Twiceproof, TwiceproofError } from "@twiceproof/core";
 import { checkOptions } from "@twiceproof/core/adapter";
 import { settleResumed } from "./doubt.ts";
-import { isGuardedCheckpointer } from "./guard-checkpointer.ts";
+import { toolsIn } from "./find-tool.ts";
+import { guardOfCheckpointer } from "./guard-checkpointer.ts";
+import { isNested } from "./nested.ts";
 import { checkTp } from "./rules.ts";
-import { type AnyPregel, type RunConfig, runConfig } from "./run-config.ts";
+import { type AnyPregel, givenRunId, type RunConfig, startOf, threadOf, withDurability } from "./run-config.ts";
+import { outerRunOf, type RunMark, withMark } from "./run-mark.ts";
 import { runStream } from "./run-stream.ts";
-import { type WatchedRun, watchRun } from "./watch.ts";
+import { type LockOptions, lockOptionNames, onThread } from "./thread-run.ts";
+import { watchRun } from "./watch.ts";
 
-export interface GuardGraphOptions {
+/** Beside how a run takes its thread. */
+export interface GuardGraphOptions extends LockOptions {
   readonly tp: Twiceproof;
   /**
    * What a run does that stops at a doubt. `throw` (default): rejects with `EFFECT_IN_DOUBT`, so that nobody takes it for
@@ -22,72 +26,122 @@ interface Graph {
   invoke(input: unknown, config?: RunConfig): Promise<unknown>;
   stream(input: unknown, config?: RunConfig): Promise<AsyncIterable<unknown>>;
   streamEvents(input: unknown, config: RunConfig, ...rest: unknown[]): AsyncIterable<unknown> | Promise<unknown>;
+  updateState(config: RunConfig, ...rest: unknown[]): Promise<unknown>;
+  bulkUpdateState(config: RunConfig, ...rest: unknown[]): Promise<unknown>;
   withConfig(config: unknown): Graph;
 }
 
-const optionNames: Record<keyof GuardGraphOptions, true> = { tp: true, inDoubt: true };
+const optionNames: Record<keyof GuardGraphOptions, true> = { tp: true, inDoubt: true, ...lockOptionNames };
 
 /**
- * The graph, started by `invoke`, `stream`, `streamEvents` and `batch` as a run with an id, whose checkpoints are saved
- * before the next step begins. Within another graph it is the plain graph.
+ * The graph, started by `invoke`, `stream`, `streamEvents` and `batch` as a run with an id that holds its thread, alone on
+ * all machines, from before it reads the thread's state until nothing of it can be saved any more. Its checkpoints are saved
+ * before the next step begins. Edits of the state take the thread too, and are refused while it is held. Within another
+ * graph, on that graph's thread, it is the plain graph.
  *
- * @throws TwiceproofError `INVALID_ARGUMENT`, also for a graph whose checkpointer is not guarded; at its calls
- * `EFFECT_IN_DOUBT`
+ * @throws TwiceproofError `INVALID_ARGUMENT`, also for a graph whose checkpointer is not guarded; at its calls what
+ * `tp.withRun` throws, before anything was read or written, `RUN_LOST`, `RUN_CANCELLED`, and `EFFECT_IN_DOUBT`
  */
 export function guardGraph<G extends object>(graph: G, options: GuardGraphOptions): G {
   checkOptions("guardGraph", options ?? {}, optionNames);
   checkTp(options?.tp);
-  const { inDoubt = "throw" } = options;
+  const { tp, inDoubt = "throw", ...lock } = options;
   if (inDoubt !== "throw" && inDoubt !== "stop") throw invalid('`inDoubt` must be "throw" or "stop"');
   const pregel = pregelOf(graph ?? {});
   const target = graph as unknown as Graph;
-  checkCheckpointer(pregel.checkpointer);
+  checkCheckpointer(pregel.checkpointer, tp);
+  const find = toolsIn(graph, pregel);
 
   /** All ways into a run come through here. */
-  async function run(input: unknown, config: RunConfig | undefined): Promise<WatchedRun> {
-    await settleResumed(options.tp, input);
-    return watchRun(await runConfig(pregel, input, config));
-  }
-
-  async function* streamed(
+  async function run<Result>(
     input: unknown,
-    given: RunConfig,
-    start: (config: RunConfig) => Promise<AsyncIterable<unknown>> | AsyncIterable<unknown>,
-  ): AsyncGenerator {
-    const { config, within, refuseDoubts } = await run(input, given);
-    yield* await within(() => start(config));
-    if (inDoubt === "throw") refuseDoubts();
-  }
-
-  const entries: Entries = {
-    async invoke(input, given) {
-      if (isNested(given)) return await target.invoke(input, given);
-      const { config, within, refuseDoubts } = await run(input, given);
-      const result = await within(() => target.invoke(input, config));
+    given: RunConfig | undefined,
+    start: (input: unknown, config: RunConfig) => Promise<Result>,
+  ): Promise<Result> {
+    const config = withDurability(given ?? {});
+    const thread = threadOf(pregel, config);
+    // LangGraph says itself what a checkpointer needs.
+    if (thread === undefined) return await start(input, config);
+    const { signal } = config;
+    const options = { ...lock, thread, runId: givenRunId(input, config), signal };
+    const body = async (mark: RunMark): Promise<Result> => {
+      await settleResumed(tp, input);
+      const held = withMark({ ...config, signal: mark.run.signal }, mark);
+      const started = await startOf(pregel, find, input, held, mark.run.runId);
+      const { config: watched, within, refuseDoubts } = watchRun(started.config);
+      const result = await within(() => start(started.input, watched));
       if (inDoubt === "throw") refuseDoubts();
       return result;
+    };
+    return await onThread(tp, options, body, outerRunOf(config));
+  }
+
+  function streamed(
+    input: unknown,
+    given: RunConfig | undefined,
+    start: (input: unknown, config: RunConfig) => Promise<AsyncIterable<unknown>> | AsyncIterable<unknown>,
+  ) {
+    return runStream(given, (config, { admit, push }) =>
+      run(input, config, async (own, prepared) => {
+        admit();
+        for await (const chunk of await start(own, prepared)) if (!push(chunk)) return;
+      }),
+    );
+  }
+
+  /** Events of version 3 are an object that lives as long as its run. */
+  async function eventsOf(input: unknown, config: RunConfig, rest: unknown[]): Promise<unknown> {
+    const opened = Promise.withResolvers<unknown>();
+    const over = run(input, config, async (own, prepared) => {
+      const events = (await target.streamEvents(own, prepared, ...rest)) as { readonly output?: Promise<unknown> };
+      opened.resolve(events);
+      // What it rejects with it tells its readers itself.
+      await Promise.resolve(events.output).catch(() => undefined);
+    });
+    over.catch(opened.reject);
+    return await opened.promise;
+  }
+
+  /** Also when runs wait or interrupt: an edit was made for the state that its author saw. */
+  async function edit(config: RunConfig, act: (config: RunConfig) => Promise<unknown>): Promise<unknown> {
+    const thread = threadOf(pregel, config ?? {});
+    if (thread === undefined || isNested(config)) return await act(config);
+    const { signal } = config;
+    const options = { thread, signal, leaseMs: lock.leaseMs };
+    return await onThread(tp, options, (mark) => act(withMark(config, mark)), outerRunOf(config));
+  }
+
+  const entries: Graph = {
+    async invoke(input, config) {
+      if (isNested(config)) return await target.invoke(input, config);
+      return await run(input, config, (own, prepared) => target.invoke(own, prepared));
     },
     async stream(input, config) {
       if (isNested(config)) return await target.stream(input, config);
-      return runStream(config, (own) => streamed(input, own, (prepared) => target.stream(input, prepared)));
+      const { stream, admitted } = streamed(input, config, (own, prepared) => target.stream(own, prepared));
+      await admitted;
+      return stream;
     },
     streamEvents(input, config, ...rest) {
       if (isNested(config)) return target.streamEvents(input, config, ...rest);
-      const start = (prepared: RunConfig) => target.streamEvents(input, prepared, ...rest) as AsyncIterable<unknown>;
-      if (config?.version !== "v3") return runStream(config, (own) => streamed(input, own, start));
+      const start = (own: unknown, prepared: RunConfig) =>
+        target.streamEvents(own, prepared, ...rest) as AsyncIterable<unknown>;
+      if (config?.version !== "v3") return streamed(input, config, start).stream;
       if (inDoubt === "throw")
         throw invalid(
           '`streamEvents` of version "v3" shows interrupts itself: guard the graph with `inDoubt: "stop"` for it',
         );
-      return run(input, config).then((run) => run.within(() => start(run.config)));
+      return eventsOf(input, config, rest);
     },
+    updateState: (config, ...rest) => edit(config, (own) => target.updateState(own, ...rest)),
+    bulkUpdateState: (config, ...rest) => edit(config, (own) => target.bulkUpdateState(own, ...rest)),
     withConfig: (config) => guardGraph(target.withConfig(config), options),
   };
 
   const isAgent = (pregel as unknown) !== graph;
   const guarded: G = new Proxy(graph, {
     get(_, name) {
-      if (Object.hasOwn(entries, name)) return entries[name as keyof Entries];
+      if (Object.hasOwn(entries, name) && name in graph) return entries[name as keyof Graph];
       // An agent has private fields, which a proxy has not. What else a graph does goes through the entries above.
       const value: unknown = Reflect.get(graph, name, isAgent ? graph : guarded);
       return isAgent && typeof value === "function" && name !== "constructor" ? value.bind(graph) : value;
@@ -95,8 +149,6 @@ export function guardGraph<G extends object>(graph: G, options: GuardGraphOption
   });
   return guarded;
 }
-
-type Entries = Pick<Graph, "invoke" | "stream" | "streamEvents" | "withConfig">;
 
 /** An agent of langchain's holds its graph. */
 function pregelOf(graph: object): AnyPregel {
@@ -106,18 +158,14 @@ function pregelOf(graph: object): AnyPregel {
   return inner as AnyPregel;
 }
 
-function checkCheckpointer(checkpointer: unknown): void {
-  if (typeof checkpointer === "object" && checkpointer !== null && isGuardedCheckpointer(checkpointer)) return;
-  throw new TwiceproofError(
-    "INVALID_ARGUMENT",
-    "The graph's checkpointer is missing or is not guarded. Compile it with `checkpointer: guardCheckpointer(saver, { tp })`.",
-  );
-}
-
-/** Called by a node or a tool of another graph: the run is that graph's. */
-function isNested(config: RunConfig | undefined): boolean {
-  const around = AsyncLocalStorageProviderSingleton.getRunnableConfig() as RunConfig | undefined;
-  return [config, around].some((each) => each?.configurable?.__pregel_task_id !== undefined);
+function checkCheckpointer(checkpointer: unknown, tp: Twiceproof): void {
+  const guard = typeof checkpointer === "object" && checkpointer !== null && guardOfCheckpointer(checkpointer);
+  if (!guard)
+    throw invalid(
+      "The graph's checkpointer is missing or is not guarded. Compile it with `checkpointer: guardCheckpointer(saver, { tp })`",
+    );
+  if (guard !== tp)
+    throw invalid("The graph and its checkpointer are guarded with two different `tp`: give both the same");
 }
 
 function invalid(rule: string): TwiceproofError {

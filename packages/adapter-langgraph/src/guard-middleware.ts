@@ -31,7 +31,7 @@ export function guardMiddleware(options: GuardSetOptions): GuardMiddleware {
     return copy;
   }
 
-  return {
+  const middleware: GuardMiddleware = {
     name: "TwiceproofGuard",
     wrapToolCall: (request, handler) => {
       // Without a tool the model named one that there is not: the agent says so.
@@ -39,4 +39,13 @@ export function guardMiddleware(options: GuardSetOptions): GuardMiddleware {
       return leavingByDoubt(() => handler(tool === undefined ? request : { ...request, tool: guardedOnce(tool) }));
     },
   };
+  guards.set(middleware, guardedOnce);
+  return middleware;
+}
+
+const guards = new WeakMap<object, (tool: AnyTool) => AnyTool>();
+
+/** How this middleware guards a tool; undefined when it is another one. */
+export function middlewareGuard(middleware: object): ((tool: AnyTool) => AnyTool) | undefined {
+  return guards.get(middleware);
 }

@@ -9,3 +9,4 @@ export { guardTools } from "./guard-tools.ts";
 export type { GuardSetOptions, Kinds } from "./kinds.ts";
 export { doubtResume } from "./resume.ts";
 export type { Kind, ToolRules } from "./rules.ts";
+export { underRun } from "./run-mark.ts";

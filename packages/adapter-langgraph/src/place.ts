@@ -2,6 +2,7 @@ import type { BaseCheckpointSaver } from "@langchain/langgraph";
 import { TwiceproofError } from "@twiceproof/core";
 import { digest } from "@twiceproof/core/adapter";
 import { runIdOf, type ToolConfig, toolCallIdOf } from "./config.ts";
+import { messagesIn } from "./messages.ts";
 
 export interface Place {
   readonly scope: string | undefined;
@@ -56,11 +57,10 @@ interface Message {
 /** The message that stood last when the model asked for this call: one that came since belongs to a later turn. */
 function humanMessageOf(config: ToolConfig): string | undefined {
   const state = config.state ?? config.configurable?.__pregel_scratchpad?.currentTaskInput;
-  const messages: unknown = Array.isArray(state) ? state : (state as { messages?: unknown } | undefined)?.messages;
-  if (!Array.isArray(messages)) return undefined;
+  const messages = messagesIn(state) as readonly Message[];
   const callId = toolCallIdOf(config);
-  const asked = messages.findLastIndex((message: Message) => message?.tool_calls?.some(({ id }) => id === callId));
-  const before: readonly Message[] = asked === -1 ? messages : messages.slice(0, asked);
+  const asked = messages.findLastIndex((message) => message?.tool_calls?.some(({ id }) => id === callId));
+  const before = asked === -1 ? messages : messages.slice(0, asked);
   return before.findLast((message) => message?.type === "human")?.id;
 }
 

@@ -1,12 +1,16 @@
-import { randomUUID } from "node:crypto";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { type BaseCheckpointSaver, isCommand, type StateSnapshot } from "@langchain/langgraph";
 import { TwiceproofError } from "@twiceproof/core";
 import { runIdOf } from "./config.ts";
+import type { FindTool } from "./find-tool.ts";
+import { messagesIn } from "./messages.ts";
+import { withAnswers } from "./open-calls.ts";
 
 /** A graph, whatever its state is made of. */
 export interface AnyPregel {
   readonly checkpointer?: BaseCheckpointSaver | boolean | undefined;
+  readonly config?: RunnableConfig | undefined;
+  readonly nodes?: Readonly<Record<string, unknown>> | undefined;
   getState(config: RunnableConfig): Promise<StateSnapshot>;
 }
 
@@ -16,40 +20,72 @@ export interface RunConfig extends RunnableConfig {
   readonly version?: string;
 }
 
+/** What the caller says about the run that it starts: the id, or that of the message that it brings. */
+export function givenRunId(input: unknown, config: RunConfig): string | undefined {
+  return runIdOf(config) ?? config.runId ?? (isResume(input) ? undefined : humanMessageIdOf(input));
+}
+
+export function threadOf(graph: AnyPregel, config: RunConfig): string | undefined {
+  const thread: unknown = config.configurable?.thread_id ?? graph.config?.configurable?.thread_id;
+  return thread === undefined || thread === null || thread === "" ? undefined : String(thread);
+}
+
 /**
- * What a run is started with: an id, where LangGraph and its savers look for it, and checkpoints that are saved before
- * the next step. The id is the caller's; else that of the run which is resumed; else the human message's own; else new.
+ * A run is saved before its next step begins, unless its caller said otherwise.
  *
  * @throws TwiceproofError `INVALID_ARGUMENT`
  */
-export async function runConfig(graph: AnyPregel, input: unknown, config: RunConfig = {}): Promise<RunConfig> {
+export function withDurability(config: RunConfig): RunConfig {
   const { durability, checkpointDuring } = config;
   if (durability === "exit" || checkpointDuring === false)
     throw new TwiceproofError(
       "INVALID_ARGUMENT",
       'With `durability: "exit"` nothing is saved before the run ends, and a worker that dies leaves nothing to go on from. Use "sync" or "async".',
     );
-  const run_id = runIdOf(config) ?? config.runId ?? (await ownRunId(graph, input, config)) ?? randomUUID();
-  return {
+  return { ...config, ...(durability === undefined && checkpointDuring === undefined && { durability: "sync" }) };
+}
+
+export interface Start {
+  readonly input: unknown;
+  readonly config: RunConfig;
+}
+
+/**
+ * What a run is started with: an id, where LangGraph and its savers look for it. It is the caller's; else that of the run
+ * which is resumed; else the human message's own; else `newId`. And, for a thread whose last run left tool calls without an
+ * answer, their answers.
+ */
+export async function startOf(
+  graph: AnyPregel,
+  find: FindTool,
+  input: unknown,
+  config: RunConfig,
+  newId: string,
+): Promise<Start> {
+  const given = givenRunId(input, config);
+  const state =
+    threadOf(graph, config) === undefined || (given !== undefined && isResume(input))
+      ? undefined
+      : await graph.getState({ configurable: { ...config.configurable } });
+  const last = state?.metadata && runIdOf({ metadata: { ...state.metadata } });
+  const run_id = given ?? (isResume(input) ? last : undefined) ?? newId;
+  const started = {
     ...config,
-    ...(durability === undefined && checkpointDuring === undefined && { durability: "sync" as const }),
     metadata: { ...config.metadata, run_id },
     configurable: { ...config.configurable, run_id },
   };
+  // LangGraph goes on with a run of the same id, and looks at no input.
+  const isNew = !isResume(input) && run_id !== last;
+  return { config: started, input: isNew && state ? await withAnswers(graph, state, input, started, find) : input };
 }
 
-async function ownRunId(graph: AnyPregel, input: unknown, config: RunConfig): Promise<string | undefined> {
-  const resumes = input === null || input === undefined || (isCommand(input) && input.resume !== undefined);
-  if (!resumes) return humanMessageIdOf(input);
-  if (config.configurable?.thread_id === undefined) return undefined;
-  const { metadata } = await graph.getState({ configurable: config.configurable });
-  return metadata === undefined ? undefined : runIdOf({ metadata: { ...metadata } });
+function isResume(input: unknown): boolean {
+  return input === null || input === undefined || (isCommand(input) && input.resume !== undefined);
 }
 
 /** Set by the caller: those that LangGraph draws come later. */
 function humanMessageIdOf(input: unknown): string | undefined {
-  const given: unknown = Array.isArray(input) ? input : (input as { messages?: unknown } | undefined)?.messages;
-  const messages: readonly Partial<Record<"id" | "type" | "role", unknown>>[] = Array.isArray(given) ? given : [given];
+  const messages = messagesIn(input) as readonly Partial<Record<"id" | "type" | "role", unknown>>[];
   const human = messages.findLast((message) => ["human", "user"].includes(String(message?.type ?? message?.role)));
   return typeof human?.id === "string" && human.id !== "" ? human.id : undefined;
 }
