@@ -8,7 +8,12 @@ type Work = (...args: never[]) => unknown;
 interface Database {
   readonly inTransaction: boolean;
   prepare(sql: string): Statement;
-  transaction(work: Work): Work & { readonly immediate: Work };
+  transaction(work: Work): Transaction;
+}
+
+/** Each of a transaction's variants has all of them. */
+interface Transaction extends Work {
+  readonly immediate: Transaction;
 }
 
 interface Statement {
@@ -44,7 +49,7 @@ export function sqliteFence(saver: BaseCheckpointSaver): SaverFence | undefined 
 
 function checkedDatabase(db: Database, { statement, take }: TransactionCheck): Database {
   /** The write lock comes first: a takeover then waits for this transaction, or is seen by it. */
-  function checked(work: Work): Work {
+  function checked(work: Work): Transaction {
     const { immediate } = db.transaction((...args: never[]) => {
       take(db.prepare(statement.text).get(...statement.values) !== undefined);
       return work(...args);
@@ -53,7 +58,7 @@ function checkedDatabase(db: Database, { statement, take }: TransactionCheck): D
   }
 
   return forwarding(db, {
-    transaction: (work) => Object.assign(checked(work), { immediate: checked(work) }),
+    transaction: checked,
     prepare(sql) {
       const prepared = db.prepare(sql);
       const run = (...values: unknown[]): unknown => prepared.run(...values);
