@@ -2,7 +2,7 @@ import type { RunnableConfig } from "@langchain/core/runnables";
 import type { BaseCheckpointSaver } from "@langchain/langgraph";
 
 /** What LangGraph keeps for one task while it runs. Read, and put back, by `doubt.ts` alone. */
-export interface Scratchpad {
+interface Scratchpad {
   interruptCounter: number;
   readonly resume: unknown[];
   nullResume?: unknown;

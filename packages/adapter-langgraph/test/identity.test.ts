@@ -7,6 +7,7 @@ import {
   MemorySaver,
   START,
   StateGraph,
+  type StateSnapshot,
 } from "@langchain/langgraph";
 import { createTwiceproof, memoryStore, type Twiceproof } from "@twiceproof/core";
 import { describe, expect, it } from "vitest";
@@ -153,6 +154,18 @@ describe("what is sent again", () => {
     await rejection(bare(Object.assign(here, { saver })).invoke(says(), run("r1")));
     here.alive = true;
     await bare(here).invoke(new Command({ resume: "whatever" }), run("r2"));
+    expect(here.count).toBe(1);
+  });
+
+  it("time travel within a turn gives what is on record", async () => {
+    const here = Object.assign(left(), { alive: true });
+    const graph = whole(here) as Runnable & { getStateHistory(config: object): AsyncIterable<StateSnapshot> };
+    await graph.invoke(says(), run("r1"));
+    for await (const { next, config } of graph.getStateHistory(run("r1")))
+      if (next[0] === "tools") {
+        const { messages } = await graph.invoke(null, config);
+        expect(messages.map(({ content }) => content)).toContain("charged 1");
+      }
     expect(here.count).toBe(1);
   });
 
