@@ -64,6 +64,7 @@ export default defineConfig({
         plugins: [standOn(folder)],
         test: {
           name: `${name}-floor-${floor}`,
+          provide: { floor: resolve(folder) },
           root: `packages/${name}`,
           include: ["test/**/*.test.ts"],
           exclude: missingIn(name, folder),
