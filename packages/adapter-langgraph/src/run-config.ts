@@ -2,11 +2,12 @@ import { randomUUID } from "node:crypto";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { type BaseCheckpointSaver, isCommand, type StateSnapshot } from "@langchain/langgraph";
 import { TwiceproofError } from "@twiceproof/core";
-import { runIdOf } from "./config.ts";
+import { runIdOf, turnKey } from "./config.ts";
 
 /** A graph, whatever its state is made of. */
 export interface AnyPregel {
   readonly checkpointer?: BaseCheckpointSaver | boolean | undefined;
+  readonly config?: RunnableConfig;
   getState(config: RunnableConfig): Promise<StateSnapshot>;
 }
 
@@ -29,20 +30,33 @@ export async function runConfig(graph: AnyPregel, input: unknown, config: RunCon
       "INVALID_ARGUMENT",
       'With `durability: "exit"` nothing is saved before the run ends, and a worker that dies leaves nothing to go on from. Use "sync" or "async".',
     );
-  const run_id = runIdOf(config) ?? config.runId ?? (await ownRunId(graph, input, config)) ?? randomUUID();
+  // Some versions of LangGraph put a call's `configurable` in the place of the graph's own.
+  const configurable = { ...graph.config?.configurable, ...config.configurable };
+  const metadata = { ...graph.config?.metadata, ...config.metadata };
+  const given = runIdOf({ configurable, metadata }) ?? config.runId;
+  const run_id = given ?? (await ownRunId(graph, input, configurable)) ?? randomUUID();
+  // What a resume goes on with is the turn of whoever brought it: looked up where it matters.
+  const turn = isResume(input) ? {} : { [turnKey]: run_id };
   return {
     ...config,
     ...(durability === undefined && checkpointDuring === undefined && { durability: "sync" as const }),
-    metadata: { ...config.metadata, run_id },
-    configurable: { ...config.configurable, run_id },
+    metadata: { ...metadata, run_id },
+    configurable: { ...configurable, run_id, ...turn },
   };
 }
 
-async function ownRunId(graph: AnyPregel, input: unknown, config: RunConfig): Promise<string | undefined> {
-  const resumes = input === null || input === undefined || (isCommand(input) && input.resume !== undefined);
-  if (!resumes) return humanMessageIdOf(input);
-  if (config.configurable?.thread_id === undefined) return undefined;
-  const { metadata } = await graph.getState({ configurable: config.configurable });
+function isResume(input: unknown): boolean {
+  return input === null || input === undefined || (isCommand(input) && input.resume !== undefined);
+}
+
+async function ownRunId(
+  graph: AnyPregel,
+  input: unknown,
+  configurable: NonNullable<RunConfig["configurable"]>,
+): Promise<string | undefined> {
+  if (!isResume(input)) return humanMessageIdOf(input);
+  if (configurable.thread_id === undefined) return undefined;
+  const { metadata } = await graph.getState({ configurable });
   return metadata === undefined ? undefined : runIdOf({ metadata: { ...metadata } });
 }
 
