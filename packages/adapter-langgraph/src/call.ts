@@ -29,6 +29,7 @@ export async function callOnce(guard: Guard, input: unknown, config: ToolConfig,
   const { tp, name, rules } = guard;
   const callId = toolCallIdOf(config);
   const call = `${config.configurable?.checkpoint_ns} ${callId ?? `${name} ${canonical(input)}`}`;
+  note(call);
   const verdicts = takeVerdicts(config);
   const { scope, turn } = await placeOf(name, config, rules.key !== undefined || rules.kind === "read");
   const exit: { error?: unknown } = {};
@@ -53,9 +54,7 @@ export async function callOnce(guard: Guard, input: unknown, config: ToolConfig,
   const options = { scope, turn, callId, signal: config.signal };
   for (;;) {
     try {
-      const result = attached(await tp.once(effect, input, options), callId);
-      note(call);
-      return result;
+      return attached(await tp.once(effect, input, options), callId);
     } catch (error) {
       if (!isTwiceproofError(error)) throw calledOff(config) ?? error;
       switch (error.code) {

@@ -45,8 +45,9 @@ export function guardGraph<G extends object>(graph: G, options: GuardGraphOption
 
   /** All ways into a run come through here. */
   async function run(input: unknown, config: RunConfig | undefined): Promise<WatchedRun> {
-    await settleResumed(options.tp, input);
-    return watchRun(await runConfig(pregel, input, config));
+    const prepared = await runConfig(pregel, input, config);
+    await settleResumed(options.tp, input, prepared.configurable?.thread_id);
+    return watchRun(prepared);
   }
 
   async function* streamed(

@@ -46,7 +46,9 @@ export async function runConfig(graph: AnyPregel, input: unknown, config: RunCon
 }
 
 function isResume(input: unknown): boolean {
-  return input === null || input === undefined || (isCommand(input) && input.resume !== undefined);
+  return (
+    input === null || input === undefined || (isCommand(input) && input.resume !== undefined && input.resume !== null)
+  );
 }
 
 async function ownRunId(

@@ -19,7 +19,7 @@ interface Watch {
 
 const current = new AsyncLocalStorage<Watch>();
 
-/** `left` undefined: the call came to an end after all. */
+/** `left` undefined: the call is made anew. */
 export function note(call: string, left?: Left): void {
   for (let watch = current.getStore(); watch !== undefined; watch = watch.outer)
     if (left === undefined) watch.doubts.delete(call);
