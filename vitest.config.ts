@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import { defaultServerConditions, type Plugin } from "vite";
 import { defineConfig } from "vitest/config";
@@ -29,7 +29,8 @@ const floors = packages.flatMap((name) =>
 function standOn(folder: string): Plugin {
   const names = dependenciesOf(folder, "dependencies");
   return {
-    name: "floor",
+    // Vitest caches what it resolved by the names of the plugins.
+    name: `stands on ${names.map((name) => realpathSync(`${folder}/node_modules/${name}`)).join(", ")}`,
     enforce: "pre",
     async resolveId(source, _, options) {
       if (!names.some((name) => source === name || source.startsWith(`${name}/`))) return undefined;
@@ -65,6 +66,8 @@ export default defineConfig({
         plugins: [standOn(folder)],
         test: {
           name: `${name}-floor-${floor}`,
+          isolate: false,
+          provide: { floor: resolve(folder) },
           root: `packages/${name}`,
           include: ["test/**/*.test.ts"],
           exclude: missingIn(name, folder),

@@ -8,6 +8,7 @@ import {
   type Recorded,
   type TwiceproofError,
 } from "@twiceproof/core";
+import { canonical } from "@twiceproof/core/adapter";
 import { type ToolConfig, toolCallIdOf } from "./config.ts";
 import { leave, settleBy, takeVerdicts } from "./doubt.ts";
 import { placeOf } from "./place.ts";
@@ -29,13 +30,19 @@ export type Body = (input: unknown, context: EffectContext) => unknown;
 export async function callOnce(guard: Guard, input: unknown, config: ToolConfig, body: Body): Promise<unknown> {
   const { tp, name, rules } = guard;
   const callId = toolCallIdOf(config);
+  const call = `${config.configurable?.checkpoint_ns} ${callId ?? `${name} ${canonical(input)}`}`;
+  note(call);
   const verdicts = takeVerdicts(config);
-  const { scope, turn } = await placeOf(name, config, rules.key !== undefined);
+  const { scope, turn } = await placeOf(name, config, rules.key !== undefined || rules.kind === "read");
   const exit: { error?: unknown } = {};
+  let signal: AbortSignal | undefined;
   const effect: Effect<unknown, unknown, unknown> = {
     ...rules,
     name,
+    // What a tool throws when it is called off may be about the calling off alone.
+    classify: (error) => (signal?.aborted || isCalledOff(error) ? undefined : rules.classify?.(error)),
     run: async (parsed, context) => {
+      signal = context.signal;
       try {
         return detached(await body(parsed, context), callId);
       } catch (error) {
@@ -52,9 +59,7 @@ export async function callOnce(guard: Guard, input: unknown, config: ToolConfig,
   const options = { scope, turn, callId, signal: config.signal };
   for (;;) {
     try {
-      const result = attached(await by.once(effect, input, options), callId);
-      note(callId);
-      return result;
+      return attached(await by.once(effect, input, options), callId);
     } catch (error) {
       if (!isTwiceproofError(error)) throw calledOff(config) ?? error;
       switch (error.code) {
@@ -71,7 +76,7 @@ export async function callOnce(guard: Guard, input: unknown, config: ToolConfig,
         case "EFFECT_IN_DOUBT": {
           const verdict = verdicts.get(error.id ?? "");
           if (verdict !== undefined && (await settleBy(tp, error.id ?? "", verdict))) continue;
-          return inDoubt(error, name, config);
+          return leaveInDoubt(error, name, config, (exit) => note(call, { callId, error, exit }));
         }
       }
       throw error;
@@ -79,12 +84,17 @@ export async function callOnce(guard: Guard, input: unknown, config: ToolConfig,
   }
 }
 
-function inDoubt(error: TwiceproofError, name: string, config: ToolConfig): ToolMessage {
-  if (config.configurable?.__pregel_checkpointer === undefined) return told(error, name, toolCallIdOf(config));
+function leaveInDoubt(
+  error: TwiceproofError,
+  name: string,
+  config: ToolConfig,
+  noted: (exit: unknown) => void,
+): ToolMessage {
+  if (!config.configurable?.__pregel_checkpointer) return told(error, name, toolCallIdOf(config));
   try {
     return leave(error, name, config);
   } catch (exit) {
-    note(toolCallIdOf(config), { error, exit });
+    noted(exit);
     throw exit;
   }
 }
@@ -122,6 +132,10 @@ function fromRecord(found: Recorded, name: string, callId: string | undefined): 
     case "key-reused":
       return told(found.error, name, callId);
   }
+}
+
+function isCalledOff(error: unknown): boolean {
+  return ["AbortError", "NodeTimeoutError", "TimeoutError"].includes(String((error as Partial<Error> | null)?.name));
 }
 
 function askedInside(name: string, cause: unknown): Error {

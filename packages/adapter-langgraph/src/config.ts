@@ -1,8 +1,11 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { BaseCheckpointSaver } from "@langchain/langgraph";
 
+/** Where `guardGraph` says which turn a run is of. The underscores keep it out of traces. */
+export const turnKey = "__twiceproof_turn";
+
 /** What LangGraph keeps for one task while it runs. Read, and put back, by `doubt.ts` alone. */
-export interface Scratchpad {
+interface Scratchpad {
   interruptCounter: number;
   readonly resume: unknown[];
   nullResume?: unknown;
@@ -15,11 +18,13 @@ export interface ToolConfig extends RunnableConfig {
   readonly toolCall?: { readonly id?: string };
   readonly toolCallId?: string;
   readonly state?: unknown;
+  readonly durability?: string;
   readonly configurable?: RunnableConfig["configurable"] & {
     readonly thread_id?: unknown;
     readonly run_id?: unknown;
     readonly checkpoint_ns?: string;
-    readonly __pregel_resuming?: boolean;
+    readonly checkpoint_map?: Readonly<Record<string, string>>;
+    readonly [turnKey]?: string;
     readonly __pregel_checkpointer?: BaseCheckpointSaver;
     readonly __pregel_scratchpad?: Scratchpad;
     /** Ours: the call is to be answered from the record, and not made. */

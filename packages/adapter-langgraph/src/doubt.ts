@@ -1,5 +1,5 @@
 import { interrupt, isCommand } from "@langchain/langgraph";
-import { isTwiceproofError, type Twiceproof, type TwiceproofError } from "@twiceproof/core";
+import { type Doubt, isTwiceproofError, type Twiceproof, type TwiceproofError } from "@twiceproof/core";
 import type { ToolConfig } from "./config.ts";
 import type { DoubtInterrupt } from "./doubt-interrupt.ts";
 import { type ResumedVerdict, verdictsIn } from "./resume.ts";
@@ -56,7 +56,10 @@ export function takeVerdicts(config: ToolConfig): ReadonlyMap<string, ResumedVer
 /** Whether the doubt is settled now, by this verdict or by another that came first. */
 export async function settleBy(tp: Twiceproof, id: string, resumed: ResumedVerdict): Promise<boolean> {
   const doubt = await tp.doubts.get(id);
-  if (doubt === null) return true;
+  return doubt === null || (await settle(tp, doubt, resumed));
+}
+
+async function settle(tp: Twiceproof, doubt: Doubt, resumed: ResumedVerdict): Promise<boolean> {
   const { verdict, ...by } = resumed;
   try {
     await tp.doubts.resolve(doubt, verdict, by);
@@ -68,10 +71,16 @@ export async function settleBy(tp: Twiceproof, id: string, resumed: ResumedVerdi
   }
 }
 
-/** Before the run that a resume starts, so that nothing else in its first step comes before them. */
-export async function settleResumed(tp: Twiceproof, input: unknown): Promise<void> {
+/**
+ * Before the run that a resume starts, so that nothing else in its first step comes before them. Whoever may resume a
+ * thread may not settle another's doubts.
+ */
+export async function settleResumed(tp: Twiceproof, input: unknown, thread: unknown): Promise<void> {
   const resume: unknown = isCommand(input) ? input.resume : undefined;
   if (typeof resume !== "object" || resume === null) return;
   for (const value of [resume, ...Object.values(resume)])
-    for (const [id, verdict] of verdictsIn(value)) await settleBy(tp, id, verdict);
+    for (const [id, verdict] of verdictsIn(value)) {
+      const doubt = await tp.doubts.get(id);
+      if (doubt !== null && doubt.scope === String(thread)) await settle(tp, doubt, verdict);
+    }
 }

@@ -5,7 +5,7 @@ import { toolsIn } from "./find-tool.ts";
 import { guardOfCheckpointer } from "./guard-checkpointer.ts";
 import { isNested } from "./nested.ts";
 import { checkTp } from "./rules.ts";
-import { type AnyPregel, givenRunId, type RunConfig, startOf, threadOf, withDurability } from "./run-config.ts";
+import { type AnyPregel, completeConfig, givenRunId, type RunConfig, startOf, threadOf } from "./run-config.ts";
 import { outerRunOf, type RunMark, withMark } from "./run-mark.ts";
 import { runStream } from "./run-stream.ts";
 import { type LockOptions, lockOptionNames, onThread } from "./thread-run.ts";
@@ -58,14 +58,14 @@ export function guardGraph<G extends object>(graph: G, options: GuardGraphOption
     given: RunConfig | undefined,
     start: (input: unknown, config: RunConfig) => Promise<Result>,
   ): Promise<Result> {
-    const config = withDurability(given ?? {});
+    const config = completeConfig(pregel, given ?? {});
     const thread = threadOf(pregel, config);
     // LangGraph says itself what a checkpointer needs.
     if (thread === undefined) return await start(input, config);
     const { signal } = config;
     const options = { ...lock, thread, runId: givenRunId(input, config), signal };
     const body = async (mark: RunMark): Promise<Result> => {
-      await settleResumed(tp, input);
+      await settleResumed(tp, input, thread);
       const held = withMark({ ...config, signal: mark.run.signal }, mark);
       const started = await startOf(pregel, find, input, held, mark.run.runId);
       const { config: watched, within, refuseDoubts } = watchRun(started.config);

@@ -5,7 +5,7 @@ export { type GuardGraphOptions, guardGraph } from "./guard-graph.ts";
 export { type GuardMiddleware, guardMiddleware } from "./guard-middleware.ts";
 export { type AnyTool, type GuardToolOptions, guardTool } from "./guard-tool.ts";
 export { guardToolNode } from "./guard-tool-node.ts";
-export { guardTools } from "./guard-tools.ts";
+export { type GuardToolsOptions, guardTools } from "./guard-tools.ts";
 export type { GuardSetOptions, Kinds } from "./kinds.ts";
 export { doubtResume } from "./resume.ts";
 export type { Kind, ToolRules } from "./rules.ts";

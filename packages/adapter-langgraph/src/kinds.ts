@@ -8,11 +8,11 @@ export type Kinds<Name extends string = string> =
   | { readonly [Each in Name]: Kind }
   | ((name: string) => Kind | undefined);
 
-export interface GuardSetOptions<Name extends string = string> {
+export interface GuardSetOptions {
   readonly tp: Twiceproof;
-  readonly kinds: Kinds<Name>;
+  readonly kinds: Kinds;
   /** More of a tool's rules, by its name. */
-  readonly rules?: { readonly [Each in Name]?: Omit<ToolRules<never>, "kind"> } | undefined;
+  readonly rules?: { readonly [Name in string]?: Omit<ToolRules<never>, "kind"> } | undefined;
 }
 
 const optionNames: Record<keyof GuardSetOptions, true> = { tp: true, kinds: true, rules: true };

@@ -1,7 +1,8 @@
+import { setTimeout } from "node:timers/promises";
 import type { BaseCheckpointSaver } from "@langchain/langgraph";
 import { TwiceproofError } from "@twiceproof/core";
 import { digest } from "@twiceproof/core/adapter";
-import { runIdOf, type ToolConfig, toolCallIdOf } from "./config.ts";
+import { runIdOf, type ToolConfig, toolCallIdOf, turnKey } from "./config.ts";
 import { messagesIn } from "./messages.ts";
 
 export interface Place {
@@ -35,10 +36,13 @@ export async function placeOf(name: string, config: ToolConfig, hasKey: boolean)
 async function turnOf(config: ToolConfig, thread: string): Promise<string | undefined> {
   const runId = runIdOf(config);
   if (runId === undefined) return humanMessageOf(config);
-  const { __pregel_resuming, __pregel_checkpointer } = config.configurable ?? {};
+  const { [turnKey]: given, __pregel_checkpointer: saver } = config.configurable ?? {};
+  if (given !== undefined || !saver) return given ?? runId;
   // A run that goes on from a checkpoint may have an id of its own: the turn is that of the run which brought the input.
-  if (__pregel_resuming && __pregel_checkpointer) return (await runOfInput(__pregel_checkpointer, thread)) ?? runId;
-  return runId;
+  const owner = await runOfInput(saver, thread);
+  if (owner === undefined || owner === runId) return runId;
+  // Or this run's own input is not saved yet. Checkpoints are saved in order: once this step's is there, the input's is.
+  return (await isSaved(saver, thread, config)) ? ((await runOfInput(saver, thread)) ?? runId) : runId;
 }
 
 async function runOfInput(saver: BaseCheckpointSaver, thread: string): Promise<string | undefined> {
@@ -46,6 +50,20 @@ async function runOfInput(saver: BaseCheckpointSaver, thread: string): Promise<s
   for await (const { metadata } of saver.list(root, { filter: { source: "input" }, limit: 1 }))
     return metadata === undefined ? undefined : runIdOf({ metadata: { ...metadata } });
   return undefined;
+}
+
+const pollMs = 25;
+const polls = 200;
+
+/** Whether the checkpoint of the root graph's step is saved. Waits for it, five seconds at most. */
+async function isSaved(saver: BaseCheckpointSaver, thread_id: string, config: ToolConfig): Promise<boolean> {
+  const checkpoint_id = config.configurable?.checkpoint_map?.[""];
+  if (checkpoint_id === undefined) return true;
+  for (let poll = 0; poll < polls && config.durability !== "exit"; poll++) {
+    if (await saver.getTuple({ configurable: { thread_id, checkpoint_ns: "", checkpoint_id } })) return true;
+    await setTimeout(pollMs);
+  }
+  return false;
 }
 
 interface Message {

@@ -20,7 +20,7 @@ export interface ToolRules<Input = unknown, Result = unknown> extends EffectRule
   readonly mayInterrupt?: boolean | undefined;
 }
 
-export const toolRuleNames: Record<keyof ToolRules, true> = { ...ruleNames, mayInterrupt: true };
+const toolRuleNames: Record<keyof ToolRules, true> = { ...ruleNames, mayInterrupt: true };
 
 /** A tool's rules, checked, and what goes with them. */
 export interface Guard {

@@ -1,7 +1,7 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { type BaseCheckpointSaver, isCommand, type StateSnapshot } from "@langchain/langgraph";
 import { TwiceproofError } from "@twiceproof/core";
-import { runIdOf } from "./config.ts";
+import { runIdOf, turnKey } from "./config.ts";
 import type { FindTool } from "./find-tool.ts";
 import { messagesIn } from "./messages.ts";
 import { withAnswers } from "./open-calls.ts";
@@ -31,18 +31,24 @@ export function threadOf(graph: AnyPregel, config: RunConfig): string | undefine
 }
 
 /**
- * A run is saved before its next step begins, unless its caller said otherwise.
+ * A call's config over the graph's own: some versions of LangGraph put the one in the place of the other. A run is saved
+ * before its next step begins, unless its caller said otherwise.
  *
  * @throws TwiceproofError `INVALID_ARGUMENT`
  */
-export function withDurability(config: RunConfig): RunConfig {
+export function completeConfig(graph: AnyPregel, config: RunConfig): RunConfig {
   const { durability, checkpointDuring } = config;
   if (durability === "exit" || checkpointDuring === false)
     throw new TwiceproofError(
       "INVALID_ARGUMENT",
       'With `durability: "exit"` nothing is saved before the run ends, and a worker that dies leaves nothing to go on from. Use "sync" or "async".',
     );
-  return { ...config, ...(durability === undefined && checkpointDuring === undefined && { durability: "sync" }) };
+  return {
+    ...config,
+    ...(durability === undefined && checkpointDuring === undefined && { durability: "sync" as const }),
+    configurable: { ...graph.config?.configurable, ...config.configurable },
+    metadata: { ...graph.config?.metadata, ...config.metadata },
+  };
 }
 
 export interface Start {
@@ -62,17 +68,20 @@ export async function startOf(
   config: RunConfig,
   newId: string,
 ): Promise<Start> {
+  const { configurable, metadata } = config;
   const given = givenRunId(input, config);
   const state =
     threadOf(graph, config) === undefined || (given !== undefined && isResume(input))
       ? undefined
-      : await graph.getState({ configurable: { ...config.configurable } });
+      : await graph.getState({ configurable: { ...configurable } });
   const last = state?.metadata && runIdOf({ metadata: { ...state.metadata } });
   const run_id = given ?? (isResume(input) ? last : undefined) ?? newId;
+  // What a resume goes on with is the turn of whoever brought it: looked up where it matters.
+  const turn = isResume(input) ? {} : { [turnKey]: run_id };
   const started = {
     ...config,
-    metadata: { ...config.metadata, run_id },
-    configurable: { ...config.configurable, run_id },
+    metadata: { ...metadata, run_id },
+    configurable: { ...configurable, run_id, ...turn },
   };
   // LangGraph goes on with a run of the same id, and looks at no input.
   const isNew = !isResume(input) && run_id !== last;
@@ -80,7 +89,9 @@ export async function startOf(
 }
 
 function isResume(input: unknown): boolean {
-  return input === null || input === undefined || (isCommand(input) && input.resume !== undefined);
+  return (
+    input === null || input === undefined || (isCommand(input) && input.resume !== undefined && input.resume !== null)
+  );
 }
 
 /** Set by the caller: those that LangGraph draws come later. */

@@ -6,11 +6,12 @@ import { TwiceproofError } from "@twiceproof/core";
 
 /** A doubt as it left its tool. `exit` is the interrupt. */
 interface Left {
+  readonly callId: string | undefined;
   readonly error: TwiceproofError;
   readonly exit: unknown;
 }
 
-/** The doubts that left tools within a run, or within one tool call, by the calls' ids: others may swallow them on their way. */
+/** The doubts that left tools within a run, or within one tool call, by the call: others may swallow them on their way. */
 interface Watch {
   readonly doubts: Map<string, Left>;
   readonly outer: Watch | undefined;
@@ -18,11 +19,11 @@ interface Watch {
 
 const current = new AsyncLocalStorage<Watch>();
 
-/** `left` undefined: the call came to an end after all. */
-export function note(callId = "", left?: Left): void {
+/** `left` undefined: the call is made anew. */
+export function note(call: string, left?: Left): void {
   for (let watch = current.getStore(); watch !== undefined; watch = watch.outer)
-    if (left === undefined) watch.doubts.delete(callId);
-    else watch.doubts.set(callId, left);
+    if (left === undefined) watch.doubts.delete(call);
+    else watch.doubts.set(call, left);
 }
 
 function makeWatch(): Watch {
@@ -60,10 +61,9 @@ export function watchRun(config: RunnableConfig): WatchedRun {
     awaitHandlers: true,
     raiseError: true,
     handleChatModelStart(_model: unknown, given: readonly BaseMessage[][]) {
-      for (const message of given.flat()) {
-        const left = watch.doubts.get((message as { tool_call_id?: string }).tool_call_id ?? "");
-        if (message.type === "tool" && left !== undefined) throw left.error;
-      }
+      const answered = new Set(given.flat().map((message) => (message as { tool_call_id?: string }).tool_call_id));
+      for (const { callId, error } of watch.doubts.values())
+        if (callId !== undefined && answered.has(callId)) throw error;
     },
   } as Parameters<typeof ensureHandler>[0]);
   return {

@@ -65,6 +65,18 @@ describe("a doubt beside the tool's own interrupts", () => {
     expect(count()).toBe(1);
   });
 
+  it("is not settled by whoever resumes another thread", async () => {
+    const { charge } = losing();
+    const here = scene(charge);
+    const graph = built(here);
+    const stopped = await graph.invoke(human, config);
+    const other = { configurable: { thread_id: "another" } };
+    await graph.invoke(human, other);
+    await graph.invoke(doubtResume(stopped.__interrupt__ ?? [], done("stolen"), by), other).catch(() => undefined);
+    const [{ value } = expect.fail()] = stopped.__interrupt__ ?? [];
+    expect(await here.tp.doubts.get((value as DoubtInterrupt).id)).not.toBeNull();
+  });
+
   it("takes a verdict that was written by hand, as plain JSON", async () => {
     const { charge, count } = losing();
     const graph = built(scene(charge));

@@ -7,13 +7,14 @@ import {
   MemorySaver,
   START,
   StateGraph,
+  type StateSnapshot,
 } from "@langchain/langgraph";
 import { createTwiceproof, memoryStore, type Twiceproof } from "@twiceproof/core";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { guardCheckpointer, guardGraph, guardTool, type ToolRules } from "../src/index.ts";
 import { byGuardTool, handBuilt, others, type Runnable, type Scene, toolNode } from "./support/graphs.ts";
-import { wishing } from "./support/model.ts";
+import { ScriptedModel, wishing } from "./support/model.ts";
 import { rejection } from "./support/waiting.ts";
 
 /** What a worker leaves behind: the claims, and the checkpoints if they were saved. */
@@ -154,6 +155,72 @@ describe("what is sent again", () => {
     here.alive = true;
     await bare(here).invoke(new Command({ resume: "whatever" }), run("r2"));
     expect(here.count).toBe(1);
+  });
+
+  it("time travel within a turn gives what is on record", async () => {
+    const here = Object.assign(left(), { alive: true });
+    const graph = whole(here) as Runnable & { getStateHistory(config: object): AsyncIterable<StateSnapshot> };
+    await graph.invoke(says(), run("r1"));
+    for await (const { next, config } of graph.getStateHistory(run("r1")))
+      if (next[0] === "tools") {
+        const { messages } = await graph.invoke(null, config);
+        expect(messages.map(({ content }) => content)).toContain("charged 1");
+      }
+    expect(here.count).toBe(1);
+  });
+
+  it("2: a run that was resumed under new ids again and again keeps its turn in every step", async () => {
+    const here = left();
+    const saver = guardCheckpointer(here.saver, { tp: here.tp });
+    const steps = [0, 1, 2];
+    const model = new ScriptedModel((messages) => {
+      const n = messages.filter(({ type }) => type === "tool").length / 2;
+      return n < steps.length
+        ? [
+            { name: "charge", args: { n } },
+            { name: "die", args: { n } },
+          ]
+        : "done";
+    });
+    const build = (lives: number) => {
+      let died = false;
+      const made: Scene = {
+        ...scene(here),
+        saver,
+        model,
+        others: {
+          async die({ n }) {
+            while (here.count <= n) await new Promise((resolve) => setTimeout(resolve, 1));
+            if (n < lives || died) return "alive";
+            died = true;
+            throw new TypeError("the worker died");
+          },
+        },
+      };
+      return handBuilt(made, toolNode([byGuardTool(made), ...others(made)]));
+    };
+    // Each worker gets one step further, and each resume has an id of its own.
+    await rejection(build(0).invoke(says(), run("r0")));
+    for (const lives of steps.slice(1)) await rejection(build(lives).invoke(null, run(`r${lives}`)));
+    const { messages } = await build(steps.length).invoke(null, run("r9"));
+    expect(messages.at(-1)?.content).toBe("done");
+    expect(here.count).toBe(steps.length);
+  });
+
+  it("a new input is a turn of its own also while its checkpoint is not saved yet", async () => {
+    const here = Object.assign(left(), { alive: true });
+    const slow = new Proxy(guardCheckpointer(here.saver, { tp: here.tp }), {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name);
+        if (name !== "put") return value;
+        return async (...args: Parameters<typeof target.put>) => {
+          await new Promise((resolve) => setTimeout(resolve, 60));
+          return await target.put(...args);
+        };
+      },
+    });
+    for (const id of ["r1", "r2"]) await bare(here, {}, slow).invoke(says(), { ...run(id), durability: "async" });
+    expect(here.count).toBe(2);
   });
 
   it("a message that came with the resume begins no new turn for calls before it", async () => {

@@ -170,3 +170,32 @@ describe("an effect's tool", () => {
 it("the guard of a saver is the saver, to whoever asks", () => {
   expect(guardCheckpointer(new MemorySaver(), { tp })).toBeInstanceOf(MemorySaver);
 });
+
+it("what a tool throws when it was called off proves nothing, whatever `classify` says", async () => {
+  const abort = new DOMException("called off", "AbortError");
+  const classify = () => "released" as const;
+  const thrown: unknown[] = [abort, new TypeError("never sent")];
+  const flaky = tool(() => Promise.reject(thrown.shift()), { name: "flaky", description: "fails", schema });
+  const guarded = guardTool(flaky, { tp, classify, key: ({ n }) => `flaky:${n}` });
+  expect(await rejection(guarded.invoke({ n: 1 }))).toMatchObject({ code: "EFFECT_IN_DOUBT" });
+  expect(await rejection(guarded.invoke({ n: 2 }))).toMatchObject({ code: "EFFECT_NOT_EXECUTED" });
+});
+
+it("rules know the input of their tool", () => {
+  guardTools([charge, look], {
+    tp,
+    kinds: { charge: "effect", look: "read" },
+    rules: { charge: { key: ({ n }) => `charge:${n.toFixed()}`, reconcile: ({ n }) => done(n) } },
+  });
+  guardMiddleware({
+    tp,
+    kinds: { charge: "effect" },
+    rules: { charge: { key: ({ n }: { n: number }) => `charge:${n}` } },
+  });
+});
+
+it("a read claims nothing and needs no thread", async () => {
+  const read = effectTool(defineEffect({ ...effect, name: "read", kind: "read" }), { tp, description: "reads" });
+  expect(await read.invoke({ n: 5 })).toBe(5);
+  expect(await read.invoke({ n: 5 })).toBe(5);
+});

@@ -1,5 +1,5 @@
 import { MemorySaver } from "@langchain/langgraph";
-import { createTwiceproof, done, findTwiceproofError, memoryStore } from "@twiceproof/core";
+import { createTwiceproof, done, findTwiceproofError, memoryStore, refused, unknown } from "@twiceproof/core";
 import { toolRetryMiddleware } from "langchain";
 import { describe, expect, it } from "vitest";
 import { agent, agentOf, type Middleware, middleware } from "../support/agents.ts";
@@ -54,6 +54,16 @@ describe("a middleware that retries tools", () => {
     await here.tp.doubts.resolve(doubt, done("by hand"), { who: "ana", why: "asked" });
     const { messages } = await build(here, [retries]).invoke(null, config);
     expect(messages.at(-2)?.content).toBe("by hand");
+  });
+
+  it("hears the last word of a look-up that settles the doubt in between", async () => {
+    const here = scene();
+    const answers = [unknown(), refused("the card is blocked")];
+    const looked = { ...here, rules: { reconcile: () => answers.shift() ?? expect.fail("asked too often") } };
+    const build = builds["guardMiddleware outside"] ?? expect.fail();
+    const error = await rejection(build(looked, [retries]).invoke(human, config)).catch(() => undefined);
+    expect(findTwiceproofError(error, "EFFECT_IN_DOUBT")).toBeUndefined();
+    expect(here.count()).toBe(1);
   });
 
   it("leaves it also inside, when it does not retry what is no failure", async () => {

@@ -28,7 +28,7 @@ export interface Tools {
   readonly others?: Readonly<Record<string, (input: Input, config: LangGraphRunnableConfig) => unknown>>;
 }
 
-export interface Input {
+interface Input {
   readonly n: number;
 }
 
@@ -48,14 +48,14 @@ export interface Runnable {
   getState(config: object): Promise<{ readonly next: readonly string[]; readonly values: State }>;
 }
 
-export interface State {
+interface State {
   readonly messages: readonly { readonly type: string; readonly content: unknown; readonly id?: string }[];
   readonly __interrupt__?: readonly { readonly id: string; readonly value: unknown }[];
 }
 
 const schema = z.object({ n: z.number() });
 
-export function plain(name: string, run: Tools["charge"]): StructuredToolInterface {
+function plain(name: string, run: Tools["charge"]): StructuredToolInterface {
   return tool(run as never, { name, description: name, schema }) as StructuredToolInterface;
 }
 
