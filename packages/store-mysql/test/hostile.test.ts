@@ -2,7 +2,7 @@ import { describeOn } from "@twiceproof/test-servers/vitest";
 import { expect, it } from "vitest";
 import { mysqlStore, printMigrations } from "../src/index.ts";
 import { oddOptions, oddSession } from "./support/connect.ts";
-import { complete, effect, poolOn, scratchUrl, storeOn, win } from "./support/scratch.ts";
+import { complete, effect, poolOn, scratchUrl, storeOn, ticket, win } from "./support/scratch.ts";
 
 /** The driver's own escaping turns the first of these into `\'`, which ends a string where a backslash escapes nothing. */
 const hostileTexts = [
@@ -45,6 +45,14 @@ describeOn(["mariadb", "mysql"], "hostile text", (server) => {
     }
   });
 
+  it("comes back from a line as it was given", async () => {
+    const store = await storeOn(await scratchUrl(server.url), oddOptions, oddSession);
+    for (const text of hostileTexts) await store.queue(ticket("thread", { holder: text, runId: text, maxQueue: 99 }));
+    const line = await store.line(ticket("thread").id);
+    expect(line.map(({ holder }) => holder)).toEqual(hostileTexts);
+    expect(line.map(({ runId }) => runId)).toEqual(hostileTexts);
+  });
+
   it("as a namespace finds itself alone", async () => {
     const store = await storeOn(await scratchUrl(server.url), oddOptions, oddSession);
     for (const namespace of hostileTexts) await win(store, { ...effect(namespace), namespace });
@@ -78,6 +86,6 @@ describeOn(["mariadb", "mysql"], "a prefix", (server) => {
     const [tables] = await pool.query(
       "select count(*) as made from information_schema.tables where table_schema = database()",
     );
-    expect(tables).toEqual([{ made: 6 }]);
+    expect(tables).toEqual([{ made: 8 }]);
   });
 });

@@ -37,7 +37,7 @@ async function renewOnce({ run, sql }: Session, renewals: readonly Renewal[]): P
   return renewals.map((_, index) => answers.get(index + 1) ?? "lost");
 }
 
-/** As one statement; what does not simply meet its own claim, or was in somebody's way, is settled alone. */
+/** As one statement; a lock, what does not simply meet its own claim, or was in somebody's way, is settled alone. */
 export async function settleMany(session: Session, settlements: readonly Settlement[]): Promise<readonly Settled[]> {
   const columns = [
     settlements.map(({ id }) => id),
@@ -49,16 +49,26 @@ export async function settleMany(session: Session, settlements: readonly Settlem
   ];
   const rows = await session.run(session.sql.settleMany, columns.map(toArray));
   const settled = new Set(rows.map((row) => settlements[Number(row.ord) - 1]));
-  return Promise.all(settlements.map((each) => (settled.has(each) ? "settled" : settleOne(session, each))));
+  // What is released and left is a lock, but for few.
+  const alone = (each: Settlement): Promise<Settled> =>
+    each.state === "released" ? settleWaiting(session, each) : settleOne(session, each);
+  return Promise.all(settlements.map((each) => (settled.has(each) ? "settled" : alone(each))));
 }
 
 export async function settleOne(session: Session, settlement: Settlement): Promise<Settled> {
-  const { run, sql } = session;
-  const { id, attemptId, token, state, payload } = settlement;
-  const parameters = [id, attemptId, token, state, payload?.format ?? null, payload?.text ?? null];
-  if ((await run(sql.settle, parameters)).length > 0) return "settled";
+  const settled = await session.run(session.sql.settle, parametersOf(settlement));
+  return settled.length > 0 ? "settled" : settleWaiting(session, settlement);
+}
+
+function parametersOf({ id, attemptId, token, state, payload }: Settlement): Parameter[] {
+  return [id, attemptId, token, state, payload?.format ?? null, payload?.text ?? null];
+}
+
+/** A lock's, or what `judgeSettlement` has to decide. */
+function settleWaiting(session: Session, settlement: Settlement): Promise<Settled> {
+  const { token, attemptId, payload } = settlement;
   return untilAnswered(async () => {
-    const [row] = await run(sql.settleLock, parameters);
+    const [row] = await session.run(session.sql.settleLock, parametersOf(settlement));
     if (row === undefined) return "lost";
     if (row.settled === true) return "settled";
     const record = toRecord(row.record);

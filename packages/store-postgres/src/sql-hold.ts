@@ -57,20 +57,20 @@ export function holdStatements(
     where h.claim_id = c.id and h.attempt_id = ${asBytes("$2::text")} and h.what = 'late-' || $4::text) as "recorded"
   from ${claims} c where c.id = ${asBytes("$1::text")}`),
 
-    /** Waits for no row; what it leaves without an answer is settled alone. */
+    /** Effects' alone. Waits for no row; what it leaves without an answer is settled alone. */
     settleMany: named(`
   with req as materialized (
     ${lists({ id: "hex", attempt_id: "hex", token: "bigint", state: "text", format: "text", result: "text" })}
   ), mine as materialized (
     select r.ord, r.state, r.format, r.result, c.id from req r cross join lateral (
       select c.id from ${claims} c
-      where ${heldByRequest} and not c.disputed
-        and not (c.kind = 'effect' and c.cancel_requested and r.state = 'released')
+      where ${heldByRequest} and c.kind = 'effect' and not c.disputed
+        and not (c.cancel_requested and r.state = 'released')
       for update skip locked) c
   )
   update ${claims} c
   set version = c.version + 1, state = m.state, settled_at = ${now}, result_format = m.format, result = m.result
   from mine m where c.id = any (array(select id from mine)) and c.id = m.id
-  returning m.ord as "ord", ${told}`),
+  returning m.ord as "ord"`),
   };
 }
