@@ -14,7 +14,7 @@ import { leave, settleBy, takeVerdicts } from "./doubt.ts";
 import { placeOf } from "./place.ts";
 import { attached, detached } from "./result.ts";
 import type { Guard } from "./rules.ts";
-import { markOf } from "./run-mark.ts";
+import { claimantOf } from "./run-mark.ts";
 import { note } from "./watch.ts";
 
 /** `input` as the rules' own schema gives it, where they have one. */
@@ -53,7 +53,7 @@ export async function callOnce(guard: Guard, input: unknown, config: ToolConfig,
       }
     },
   };
-  const by = markOf(config, tp, config.configurable?.thread_id)?.run ?? tp;
+  const by = claimantOf(config, tp, config.configurable?.thread_id);
   if (config.configurable?.__twiceproof_record_only)
     return fromRecord(await by.recorded(effect, input, { scope, turn, callId }), name, callId);
   const options = { scope, turn, callId, signal: config.signal };

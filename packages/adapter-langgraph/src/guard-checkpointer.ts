@@ -52,7 +52,7 @@ export function guardCheckpointer<Saver extends BaseCheckpointSaver>(
     const thread: unknown = config?.configurable?.thread_id;
     // The saver says itself what it needs.
     if (thread === undefined || thread === null || thread === "") return await act(saver);
-    const mark = markOf(config, tp, thread);
+    const mark = markOf(config, tp.store, thread);
     if (mark === undefined) {
       await refuseWhileHeld(tp, String(thread));
       return await act(saver);

@@ -131,7 +131,9 @@ export function guardGraph<G extends object>(graph: G, options: GuardGraphOption
         throw invalid(
           '`streamEvents` of version "v3" shows interrupts itself: guard the graph with `inDoubt: "stop"` for it',
         );
-      return eventsOf(input, config, rest);
+      if (config.encoding === undefined) return eventsOf(input, config, rest);
+      const { stream, admitted } = streamed(input, config, start);
+      return admitted.then(() => stream);
     },
     updateState: (config, ...rest) => edit(config, (own) => target.updateState(own, ...rest)),
     bulkUpdateState: (config, ...rest) => edit(config, (own) => target.bulkUpdateState(own, ...rest)),
@@ -164,8 +166,8 @@ function checkCheckpointer(checkpointer: unknown, tp: Twiceproof): void {
     throw invalid(
       "The graph's checkpointer is missing or is not guarded. Compile it with `checkpointer: guardCheckpointer(saver, { tp })`",
     );
-  if (guard !== tp)
-    throw invalid("The graph and its checkpointer are guarded with two different `tp`: give both the same");
+  if (guard.store !== tp.store)
+    throw invalid("The graph and its checkpointer are guarded on two different stores: give both the same `tp`");
 }
 
 function invalid(rule: string): TwiceproofError {

@@ -1,5 +1,6 @@
 import { ToolMessage } from "@langchain/core/messages";
 import { isCommand, type StateSnapshot } from "@langchain/langgraph";
+import { turnKey } from "./config.ts";
 import type { FindTool } from "./find-tool.ts";
 import { messagesIn } from "./messages.ts";
 import type { AnyPregel, RunConfig } from "./run-config.ts";
@@ -61,8 +62,9 @@ async function answerTo(call: OpenCall, graph: AnyPregel, config: RunConfig, fin
   const place = {
     ...config.configurable,
     checkpoint_ns: "",
-    // The turn is that of the run which made the call.
-    __pregel_resuming: true,
+    // Looked up, by the checkpoint: that of the run which made the call.
+    [turnKey]: undefined,
+    checkpoint_map: undefined,
     __pregel_checkpointer: graph.checkpointer,
     __twiceproof_record_only: true,
   };

@@ -18,6 +18,7 @@ export interface RunConfig extends RunnableConfig {
   readonly durability?: "sync" | "async" | "exit";
   readonly checkpointDuring?: boolean;
   readonly version?: string;
+  readonly encoding?: string;
 }
 
 /** What the caller says about the run that it starts: the id, or that of the message that it brings. */

@@ -1,5 +1,5 @@
 import { AsyncLocalStorageProviderSingleton } from "@langchain/core/singletons";
-import type { Run, Twiceproof } from "@twiceproof/core";
+import type { Run, Store, Twiceproof } from "@twiceproof/core";
 import type { RunConfig } from "./run-config.ts";
 
 /** A run that holds its thread, as it travels with LangGraph's config: to tools, and to the checkpointer. */
@@ -42,12 +42,22 @@ interface Carried {
   readonly configurable?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** The run of this `tp` that holds this very thread: by the config, or else by that of the node around this call. */
-export function markOf(config: Carried | undefined, tp: Twiceproof, thread: unknown): RunMark | undefined {
+/** The run that holds this very thread, by the config, or else by that of the node around this call. */
+export function markOf(config: Carried | undefined, store: Store, thread: unknown): RunMark | undefined {
   const around = AsyncLocalStorageProviderSingleton.getRunnableConfig() as Carried | undefined;
   for (const each of [config, around]) {
     const mark = (each?.configurable?.[name] as { readonly mark?: RunMark } | undefined)?.mark;
-    if (mark !== undefined && mark.tp === tp && mark.run.thread === String(thread)) return mark;
+    if (mark !== undefined && mark.tp.store === store && mark.run.thread === String(thread)) return mark;
   }
   return undefined;
+}
+
+/** Where the effects of a tool are claimed: under the run that holds the thread, when it is one of this very `tp`. */
+export function claimantOf(
+  config: Carried | undefined,
+  tp: Twiceproof,
+  thread: unknown,
+): Pick<Run, "once" | "recorded"> {
+  const mark = markOf(config, tp.store, thread);
+  return mark?.tp === tp ? mark.run : tp;
 }

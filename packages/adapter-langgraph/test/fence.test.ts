@@ -1,0 +1,154 @@
+import type { RunnableConfig } from "@langchain/core/runnables";
+import { type BaseCheckpointSaver, emptyCheckpoint } from "@langchain/langgraph";
+import { SqliteSaver } from "@langchain/langgraph-checkpoint-sqlite";
+import { createTwiceproof, memoryStore } from "@twiceproof/core";
+import { sqliteStore } from "@twiceproof/store-sqlite";
+import Database from "better-sqlite3";
+import type { Pool } from "pg";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { guardCheckpointer } from "../src/index.ts";
+import { apart, type Kept, together } from "./support/places.ts";
+import { config, echo, rows, say, texts, thread, unlock } from "./support/thread.ts";
+import { gate, rejection, until } from "./support/waiting.ts";
+
+describe.each(Object.entries(together))("%s", (_, open) => {
+  it("says that its fence is exact", async () => {
+    const kept = await open();
+    const saver = guardCheckpointer(kept.saver, { tp: createTwiceproof({ store: kept.store }) });
+    expect([await saver.fence(), await saver.fence()]).toEqual(["exact", "exact"]);
+  });
+
+  // It fails when a saver no longer writes in the way that the fence stands in.
+  it("14: of a run that lost its thread it writes nothing, by none of its ways", async () => {
+    const kept = await open();
+    const refused: unknown[] = [];
+    let before = 0;
+    const { graph, saver, tp } = echo(kept, async (given) => {
+      await unlock(tp);
+      before = await rows(kept);
+      const at = { configurable: { ...given.configurable, checkpoint_ns: "", checkpoint_id: "1" } };
+      const metadata = { source: "loop", step: 9, parents: {} } as const;
+      for (const write of [
+        () => saver.put(at, emptyCheckpoint(), metadata, { messages: 1 }),
+        () => saver.putWrites(at, [["messages", 1]], "task"),
+        () => saver.putWrites(at, [["__error__", 1]], "task"),
+      ])
+        refused.push((await rejection(write())).code);
+    });
+    expect(await rejection(graph.invoke(say("one"), config))).toMatchObject({ code: "RUN_LOST" });
+    expect(refused).toEqual(["RUN_LOST", "RUN_LOST", "RUN_LOST"]);
+    expect(await rows(kept)).toBe(before);
+    expect(await texts(kept)).toEqual(["one"]);
+  });
+
+  it("9: is written by a run whose lease is over, while nobody took its thread", async () => {
+    const kept = await open();
+    const tp = createTwiceproof({ store: { ...kept.store, renew: async (all) => all.map(() => "busy" as const) } });
+    const midst = async (given: RunnableConfig) => {
+      await until(async () => (await tp.threads.get(thread))?.state === "lapsed");
+      const at = { configurable: { ...given.configurable, checkpoint_ns: "", checkpoint_id: "1" } };
+      await saver.putWrites(at, [["messages", 1]], "task");
+    };
+    const { graph, saver } = echo(kept, midst, { leaseMs: 1_000, tp });
+    await graph.invoke(say("one"), config);
+    expect(await texts(kept)).toEqual(["one", "first one", "second one"]);
+  });
+
+  it("keeps threads apart", async () => {
+    const kept = await open();
+    const { graph, saver } = echo(kept);
+    await Promise.all(["a", "b", "c"].map((id) => graph.invoke(say(id), { configurable: { thread_id: id } })));
+    for (const id of ["a", "b", "c"])
+      expect(await texts(kept, { configurable: { thread_id: id } })).toEqual([id, `first ${id}`, `second ${id}`]);
+    await saver.deleteThread("b");
+    expect(await texts(kept, { configurable: { thread_id: "b" } })).toEqual([]);
+    expect(await texts(kept, { configurable: { thread_id: "a" } })).toHaveLength(3);
+  });
+});
+
+describe.each(Object.entries(apart))("%s", (_, open) => {
+  it("says that its fence detects, also when it is found out by a write", async () => {
+    const kept = await open();
+    const { graph, saver } = echo(kept);
+    await graph.invoke(say("one"), config);
+    expect(await saver.fence()).toBe("detects");
+    const again = guardCheckpointer(kept.saver, { tp: createTwiceproof({ store: kept.store }) });
+    expect(await again.fence()).toBe("detects");
+  });
+
+  it("14: refuses the writes of a run that was replaced before it writes", async () => {
+    const kept = await open();
+    const { graph, tp } = echo(kept, () => unlock(tp));
+    expect(await rejection(graph.invoke(say("one"), config))).toMatchObject({ code: "RUN_LOST" });
+    expect(await texts(kept)).toEqual(["one"]);
+  });
+});
+
+describe("a takeover while a PostgresSaver is in the midst of a write", () => {
+  /** Stands in the way of what the saver inserts, after it has begun. */
+  async function scene(kept: Kept) {
+    const { pool } = kept.saver as unknown as { readonly pool: Pool };
+    const blocker = await pool.connect();
+    const midst = gate();
+    const { graph, tp } = echo(kept, async () => {
+      await blocker.query("begin");
+      await blocker.query("lock table checkpoint_writes, checkpoint_blobs, checkpoints in exclusive mode");
+      midst.open();
+    });
+    const run = graph.invoke(say("one"), config).then(
+      () => "stored",
+      (error: { readonly code?: string }) => error.code,
+    );
+    await midst.opened;
+    const blocked = async (text: string) => {
+      const { rows } = await pool.query(
+        "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query ilike $1",
+        [`%${text}%`],
+      );
+      return rows.length > 0;
+    };
+    await until(() => blocked("into%checkpoint_writes"));
+    const release = async () => {
+      await blocker.query("commit");
+      blocker.release();
+    };
+    return { tp, run, blocked, release };
+  }
+
+  it("14: waits for it: what was written was written by the holder", async () => {
+    const kept = (await together.PostgresSaver?.()) ?? expect.fail();
+    const { tp, run, blocked, release } = await scene(kept);
+    const taken = unlock(tp);
+    await until(() => blocked('update "twiceproof".claims'));
+    const before = await rows(kept);
+    await release();
+    await taken;
+    expect(await rows(kept)).toBeGreaterThan(before);
+    expect(await run).toBe("RUN_LOST");
+  });
+
+  it("with claims elsewhere it does not, and the run is told of it", async () => {
+    const kept = { ...((await apart["PostgresSaver, claims in SQLite"]?.()) ?? expect.fail()), store: memoryStore() };
+    const { tp, run, release } = await scene(kept);
+    await unlock(tp);
+    await release();
+    expect(await run).toBe("RUN_LOST");
+  });
+});
+
+it("14: SqliteSaver: the write lock, the look at the claim and the write are one transaction", async () => {
+  const said: string[] = [];
+  const db = new Database(":memory:", { verbose: (text) => said.push(String(text)) });
+  onTestFinished(() => void db.close());
+  const saver = new SqliteSaver(db as never) as unknown as BaseCheckpointSaver;
+  const { graph } = echo({ saver, store: sqliteStore(db) });
+  await graph.invoke(say("one"), config);
+  const writes = said.flatMap((text, at) => (/^\s*insert [\w ]*into (checkpoints|writes)\b/i.test(text) ? [at] : []));
+  expect(writes.length).toBeGreaterThan(4);
+  for (const at of writes) {
+    const begun = said.slice(0, at).findLastIndex((text) => /^ *begin/i.test(text));
+    expect(said[begun]).toMatch(/^begin immediate$/i);
+    expect(said[begun + 1]).toContain("1 as held");
+    expect(said.slice(begun, at)).not.toContainEqual(expect.stringMatching(/^ *(commit|rollback)/i));
+  }
+});
