@@ -1,40 +1,70 @@
-import { TwiceproofError } from "@twiceproof/core";
+import { isLost, TwiceproofError } from "@twiceproof/core";
+import { errorText } from "./errors.ts";
+
+export interface Drained {
+  readonly response: Response;
+  /**
+   * Resolves at the end of the handler's stream, and so after what the SDK does there, such as an asynchronous `onFinish`
+   * that saves the chat; rejects when the stream breaks off. Whoever reads `response` is not told before `end`.
+   */
+  readonly read: Promise<void>;
+  /** With the error that the run ended with: a page is told its code, when it is ours. */
+  end(error?: unknown): void;
+}
 
 /**
- * Reads the response to its end, whether or not its caller does. So it streams on when the page is closed or when nobody
- * ever reads it, and `end` comes after what the SDK does at the end of its stream, such as an asynchronous `onFinish` that
- * saves the chat. (Not `tee`: there, who cancels waits for the other branch.)
+ * Reads the response to its end, whether or not its caller does, so that it streams on when the page is closed or when
+ * nobody ever reads it. (Not `tee`: there, who cancels waits for the other branch.)
  */
-export function drained(response: Response): { readonly response: Response; readonly end: Promise<void> } {
+export function drained(response: Response): Drained {
   if (typeof response?.status !== "number" || !("body" in response))
     throw new TwiceproofError("INVALID_ARGUMENT", "The handler of `withRun` must return a Response.");
   const { body } = response;
-  if (body === null) return { response, end: Promise.resolve() };
-  const { promise: end, resolve } = Promise.withResolvers<void>();
-  let left = false;
+  if (body === null) return { response, read: Promise.resolve(), end: () => undefined };
+  const forChat = response.headers.has("x-vercel-ai-ui-message-stream");
+  let to: ReadableStreamDefaultController<Uint8Array> | undefined;
+  let closing: Uint8Array | undefined;
+  let broken = false;
   const passed = new ReadableStream<Uint8Array>({
-    // Not awaited: a stream does not call `cancel` before its `start` is through.
     start(controller) {
-      void pump(body, controller, () => left).then(resolve);
+      to = controller;
     },
     cancel() {
-      left = true;
+      to = undefined;
     },
   });
-  return { response: new Response(passed, response), end };
+
+  async function pump(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+    try {
+      for (let next = await reader.read(); !next.done; next = await reader.read())
+        if (forChat && isClosing(next.value)) closing = next.value;
+        else to?.enqueue(next.value);
+    } catch (error) {
+      broken = true;
+      throw error;
+    }
+  }
+
+  return {
+    response: new Response(passed, response),
+    read: pump(body.getReader()),
+    end(error) {
+      const text = forChat ? errorText(error) : undefined;
+      if (text === undefined && (broken || isLost(error))) return to?.error(error);
+      if (text !== undefined) to?.enqueue(event({ type: "error", errorText: text }));
+      if (closing !== undefined) to?.enqueue(closing);
+      to?.close();
+    },
+  };
 }
 
-async function pump(
-  body: ReadableStream<Uint8Array>,
-  to: ReadableStreamDefaultController<Uint8Array>,
-  left: () => boolean,
-): Promise<void> {
-  const reader = body.getReader();
-  try {
-    for (let next = await reader.read(); !next.done; next = await reader.read()) if (!left()) to.enqueue(next.value);
-    if (!left()) to.close();
-  } catch (error) {
-    // It broke off: an end as well, which whoever reads is told.
-    to.error(error);
-  }
+const closingText = "data: [DONE]\n\n";
+
+/** The SDK's last word to a page: some pages read no further. */
+function isClosing(chunk: Uint8Array): boolean {
+  return chunk.length === closingText.length && new TextDecoder().decode(chunk) === closingText;
+}
+
+function event(chunk: object): Uint8Array {
+  return new TextEncoder().encode(`data: ${JSON.stringify(chunk)}\n\n`);
 }

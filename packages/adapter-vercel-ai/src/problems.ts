@@ -27,3 +27,7 @@ export function turnMissing(name: string): TwiceproofError {
     },
   );
 }
+
+export function runFinished(): TwiceproofError {
+  return new TwiceproofError("RUN_FINISHED", "This run is over already. Nothing was started.");
+}

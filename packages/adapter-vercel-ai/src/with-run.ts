@@ -1,7 +1,8 @@
 import { errorResponse, type RunOptions, type Twiceproof, TwiceproofError } from "@twiceproof/core";
 import { newChat, quiet } from "./chat.ts";
 import { type ChatRun, createChatRun } from "./chat-run.ts";
-import { drained } from "./drained.ts";
+import { type Drained, drained } from "./drained.ts";
+import { runFinished } from "./problems.ts";
 
 export interface ChatRunOptions extends RunOptions {
   /**
@@ -9,15 +10,21 @@ export interface ChatRunOptions extends RunOptions {
    * `waitUntil` of a platform that would stop the function. It does not reject.
    */
   readonly waitUntil?: ((over: Promise<void>) => unknown) | undefined;
+  /**
+   * True, with a `runId`: a run whose response came to its end is not run a second time. As a response cannot be kept, who
+   * asks again gets a 409, `RUN_FINISHED`. Default false: it is run again, and its calls give what was recorded.
+   */
+  readonly remember?: boolean | undefined;
 }
 
 /**
- * One run per chat at a time, round a route handler. Who finds the chat busy gets a 409 and has called no model. The run
- * is over when the response has streamed to its end, everything that waits for that end has saved, and no call is under
- * way, whether or not anybody still reads: a page that is closed stops nothing.
+ * One run per chat at a time, round a route handler. Who finds the chat busy waits, or gets a 409 and has called no model. The
+ * run is over when the response has streamed to its end, everything that waits for that end has saved, and no call is under
+ * way, whether or not anybody still reads: a page that is closed stops nothing. A page that reads is told the end when the
+ * run is over, with the code when it was stopped or lost its chat.
  *
  * Errors of ours that the handler throws become their `errorResponse`; others reject, and so do slips of the application
- * (`INVALID_ARGUMENT`, `IDENTITY_MISSING`, `TOOL_UNCLASSIFIED`), which are for its log.
+ * (`INVALID_ARGUMENT`, `IDENTITY_MISSING`, `TOOL_UNCLASSIFIED`), which are for its log, and the reason of an aborted `signal`.
  */
 export function withRun(
   tp: Twiceproof,
@@ -30,28 +37,41 @@ export function withRun(
       if (answer !== undefined && answer.status !== 500) resolve(answer);
       else reject(error);
     };
-    // What fails after the response was handed over is told by `onEvent`; to the page, the stream ends with the run's signal.
-    const over = run().catch(fail);
+    const over = run();
     options?.waitUntil?.(over);
 
     async function run(): Promise<void> {
-      const { waitUntil: _waitUntil, ...runOptions } = options ?? {};
-      if (typeof handler !== "function")
-        throw new TwiceproofError(
-          "INVALID_ARGUMENT",
-          "`withRun(tp, options, handler)` needs a function as its third argument.",
-        );
-      await tp.withRun(runOptions, async (coreRun) => {
-        const chat = newChat(options.turn);
-        try {
-          const { response, end } = drained(await handler(createChatRun(coreRun, chat)));
-          resolve(response);
-          await end;
-        } catch (error) {
-          fail(error);
-        }
-        await quiet(chat);
-      });
+      const { waitUntil: _waitUntil, remember = false, ...runOptions } = options ?? {};
+      let answer: Drained | undefined;
+      try {
+        if (typeof handler !== "function")
+          throw new TwiceproofError(
+            "INVALID_ARGUMENT",
+            "`withRun(tp, options, handler)` needs a function as its third argument.",
+          );
+        await tp.withRun({ ...runOptions, remember }, async (coreRun) => {
+          const chat = newChat(options.turn);
+          try {
+            answer = drained(await handler(createChatRun(coreRun, chat)));
+            if (answer.response.body === null) return;
+            resolve(answer.response);
+            await answer.read;
+            // The SDK ends the stream of a run that was stopped as if it was complete.
+            coreRun.signal.throwIfAborted();
+          } catch (error) {
+            fail(error);
+            throw error;
+          } finally {
+            await quiet(chat);
+          }
+        });
+        if (answer === undefined) throw runFinished();
+        answer.end();
+        resolve(answer.response);
+      } catch (error) {
+        answer?.end(error);
+        fail(error);
+      }
     }
   });
 }

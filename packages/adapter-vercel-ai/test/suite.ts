@@ -4,6 +4,7 @@ import { deadStreams } from "./suite/dead-streams.ts";
 import { doubts } from "./suite/doubts.ts";
 import { features } from "./suite/features.ts";
 import { identity } from "./suite/identity.ts";
+import { lines } from "./suite/lines.ts";
 import { reads } from "./suite/reads.ts";
 import { replay } from "./suite/replay.ts";
 import { runs } from "./suite/runs.ts";
@@ -24,6 +25,7 @@ export function suite(alias: string, modules: SdkModules): void {
         doubts,
         features,
         identity,
+        lines,
         reads,
         replay,
         runs,

@@ -37,38 +37,41 @@ export function approvals(sdk: Sdk, store: StoreName): void {
   describe.each(secrets)("an approved call, approvals signed with %s", (secret) => {
     const more = { experimental_toolApprovalSecret: secret };
 
-    it("is made once when two tabs approve it at once on two servers, and a stale tab later: all show one result", async () => {
-      const { tp, other } = world(store);
-      const { opened, open } = gate();
-      let charges = 0;
-      const tools = shop(async () => {
-        charges++;
-        await opened;
-        return { receipt: charges };
-      });
-      const asked = await post(sdk, [user("m1", "pay")], { tp, tools, more, model: modelOf(sdk, ask) });
-      expect(charges).toBe(0);
-      const approved = approve(asked.saved);
-      expect(JSON.stringify(approved)).toContain("approval-responded");
-      // Without the lock: with it, the second tab is told that the chat is busy.
-      const tabs = [tp, other].map((server) => {
-        const model = modelOf(sdk, [{ text: "Charged." }]);
-        return { model, answer: post(sdk, approved, { tp: server, tools, more, model, lock: false }) };
-      });
-      await until(() => charges === 1);
-      open();
-      const [one, two] = await Promise.all(tabs.map(({ answer }) => answer));
-      const stale = { model: modelOf(sdk, [{ text: "Charged." }]) };
-      const third = await post(sdk, approved, { tp: other, tools, more, model: stale.model });
-      for (const answer of [one, two, third]) {
-        if (answer === undefined) throw new Error("there is no answer");
-        expect(errors(answer)).toEqual([]);
-        expect(outputs(answer)).toEqual([{ receipt: 1 }]);
-      }
-      expect(charges).toBe(1);
-      const [first, ...rest] = [...tabs, stale].map(({ model }) => JSON.stringify(model.prompts));
-      expect(rest).toEqual([first, first]);
-    });
+    const ways = [{ lock: false }, { onBusy: "wait" }] as const;
+    it.each(ways)(
+      "1: is made once when two tabs approve it at once, and a stale one later: all show one result: %j",
+      async (way) => {
+        const { tp, other } = world(store);
+        const { opened, open } = gate();
+        let charges = 0;
+        const tools = shop(async () => {
+          charges++;
+          await opened;
+          return { receipt: charges };
+        });
+        const asked = await post(sdk, [user("m1", "pay")], { tp, tools, more, model: modelOf(sdk, ask) });
+        expect(charges).toBe(0);
+        const approved = approve(asked.saved);
+        expect(JSON.stringify(approved)).toContain("approval-responded");
+        const tabs = [tp, other].map((server) => {
+          const model = modelOf(sdk, [{ text: "Charged." }]);
+          return { model, answer: post(sdk, approved, { tp: server, tools, more, model, ...way }) };
+        });
+        await until(() => charges === 1);
+        open();
+        const [one, two] = await Promise.all(tabs.map(({ answer }) => answer));
+        const stale = { model: modelOf(sdk, [{ text: "Charged." }]) };
+        const third = await post(sdk, approved, { tp: other, tools, more, model: stale.model });
+        for (const answer of [one, two, third]) {
+          if (answer === undefined) throw new Error("there is no answer");
+          expect(errors(answer)).toEqual([]);
+          expect(outputs(answer)).toEqual([{ receipt: 1 }]);
+        }
+        expect(charges).toBe(1);
+        const [first, ...rest] = [...tabs, stale].map(({ model }) => JSON.stringify(model.prompts));
+        expect(rest).toEqual([first, first]);
+      },
+    );
 
     it("that ends in doubt: the model is not asked, and the page gets the code", async () => {
       const { tp, other } = world(store);

@@ -101,7 +101,7 @@ export function deadStreams(sdk: Sdk, store: StoreName): void {
       expect(JSON.stringify(saved)).toContain("Charged.");
     });
 
-    it("after the tool ran, in the middle of the model's answer: sent again, it is not charged again", async () => {
+    it("7: after the tool ran, in the middle of the model's answer: sent again, it is not charged again", async () => {
       const { tp, other, executions } = world(store);
       const charge = sdk.tool({ description: "d", inputSchema, execute: async () => "charged" });
       const broken = modelOf(sdk, ask, [{ text: "Char" }, { broken: new Error("connection reset") }]);

@@ -20,7 +20,7 @@ export function identity(sdk: Sdk, store: StoreName): void {
     modelOf(sdk, [{ call, tool: "charge", input: { cents, ...more } }], [{ text: "Done." }]);
 
   describe("which call is the same call", () => {
-    it("a request that is sent again, with a new call id: charged once, the same result", async () => {
+    it("7: a request that is sent again, with a new call id: charged once, the same result", async () => {
       const { tp, other } = world(store);
       const { tools, charges } = charging();
       const first = await post(sdk, [user("m1", "pay")], { tp, tools, model: asks("a", 5) });
@@ -30,7 +30,7 @@ export function identity(sdk: Sdk, store: StoreName): void {
       expect(charges()).toBe(1);
     });
 
-    it("an answer that is regenerated: charged once", async () => {
+    it("7: an answer that is regenerated: charged once", async () => {
       const { tp } = world(store);
       const { tools, charges } = charging();
       const first = await post(sdk, [user("m1", "pay")], { tp, tools, model: asks("a", 5) });
@@ -72,7 +72,7 @@ export function identity(sdk: Sdk, store: StoreName): void {
       expect(charges()).toBe(2);
     });
 
-    it("two equal calls in one step: one call, and both get its result", async () => {
+    it("1: two equal calls in one step: one call, and both get its result", async () => {
       const { tp } = world(store);
       const { tools, charges } = charging();
       const twice = ["a", "b"].map((call) => ({ call, tool: "charge", input: { cents: 5 } }));

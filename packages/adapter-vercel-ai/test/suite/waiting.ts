@@ -23,7 +23,7 @@ export function waiting(sdk: Sdk, store: StoreName): void {
   }
 
   describe("a second caller of a call that runs", () => {
-    it("waits for it, on another worker, and gives the same result", async () => {
+    it("1: waits for it, on another worker, and gives the same result", async () => {
       const { tp, other } = world(store);
       const { charge, open, started } = slow();
       const ask = () => modelOf(sdk, [{ call: "a", tool: "charge", input: {} }], [{ text: "." }]);

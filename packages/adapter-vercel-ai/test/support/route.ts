@@ -18,6 +18,8 @@ export interface RouteOptions extends Partial<ChatRunOptions> {
   /** More options of `streamText`. */
   readonly more?: object;
   readonly onRun?: (run: ChatRun) => void;
+  /** The chat as it is when the run has it; by default what was posted. */
+  readonly load?: () => readonly ChatMessage[];
   readonly save?: (messages: readonly ChatMessage[]) => void | Promise<void>;
 }
 
@@ -49,6 +51,7 @@ export function respond(sdk: Sdk, messages: readonly ChatMessage[], options: Rou
     loop,
     more,
     onRun,
+    load = () => messages,
     save,
     thread = "chat-1",
     ...place
@@ -56,7 +59,7 @@ export function respond(sdk: Sdk, messages: readonly ChatMessage[], options: Rou
   return withRun(tp, { thread, ...place }, async (run) => {
     onRun?.(run);
     const guarded = run.tools(tools, kinds, rules);
-    const mended = await run.repair(messages);
+    const mended = await run.repair(load());
     const stopWhen = sdk.stepCountIs(5);
     const result = sdk.streamText({
       model: model.model,
