@@ -1,10 +1,9 @@
 import { DefaultChatTransport, readUIMessageStream } from "ai";
 import type { ChatMessage } from "./lib/tools.ts";
-import { whenFree } from "./lib/when-free.ts";
 
 /** What a tab of a browser does, without the browser: sends the chat as it knows it, and reads the reply to its end. */
 export async function send(server: string, id: string, messages: readonly ChatMessage[]): Promise<ChatMessage[]> {
-  const transport = new DefaultChatTransport<ChatMessage>({ api: `${server}/api/chat`, fetch: whenFree });
+  const transport = new DefaultChatTransport<ChatMessage>({ api: `${server}/api/chat` });
   const stream = await transport.sendMessages({
     trigger: "submit-message",
     chatId: id,

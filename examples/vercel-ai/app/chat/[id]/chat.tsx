@@ -1,15 +1,14 @@
 "use client";
 
 import { useChat } from "@ai-sdk/react";
-import { DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses } from "ai";
+import { lastAssistantMessageIsCompleteWithApprovalResponses } from "ai";
 import type { ChatMessage } from "../../../lib/tools.ts";
-import { whenFree } from "../../../lib/when-free.ts";
 
 export function Chat({ id, saved }: { readonly id: string; readonly saved: readonly ChatMessage[] }) {
   const { messages, sendMessage, addToolApprovalResponse, status, error } = useChat<ChatMessage>({
     id,
     messages: [...saved],
-    transport: new DefaultChatTransport({ api: "/api/chat", fetch: whenFree }),
+    resume: true,
     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
   });
 
@@ -50,7 +49,7 @@ export function Chat({ id, saved }: { readonly id: string; readonly saved: reado
           })}
         </section>
       ))}
-      {error !== undefined && <p role="alert">{error.message}</p>}
+      {error !== undefined && <p role="alert">{told(error)}</p>}
       <form action={(form) => void sendMessage({ text: String(form.get("text")) })}>
         <input name="text" size={50} defaultValue="Charge order A-17, 42 dollars" disabled={status !== "ready"} />
         <button type="submit" disabled={status !== "ready"}>
@@ -59,4 +58,13 @@ export function Chat({ id, saved }: { readonly id: string; readonly saved: reado
       </form>
     </main>
   );
+}
+
+/** The error of a request that was refused has the whole answer as its text. */
+function told({ message }: Error): string {
+  try {
+    return (JSON.parse(message) as { message: string }).message;
+  } catch {
+    return message;
+  }
 }
