@@ -14,12 +14,12 @@ export const tools = {
   charge: tool({
     description: "Charges the customer's card for an order.",
     inputSchema: order,
-    execute: async (input, { abortSignal }): Promise<Charge> => {
+    // Without the abortSignal: a charge that was sent cannot be taken back, and to break it off would leave a doubt.
+    execute: async (input): Promise<Charge> => {
       const response = await fetch(`${process.env.PAYMENT_API}/charges`, {
         method: "POST",
         headers: { "content-type": "application/json" },
         body: JSON.stringify(input),
-        signal: abortSignal ?? null,
       });
       if (!response.ok) throw new Error(`The payment API answered ${response.status}.`);
       return (await response.json()) as Charge;

@@ -55,7 +55,7 @@ describe.each(["memory", "SQLite"] satisfies StoreName[])("withRun, %s store", (
       await response.text();
     });
 
-    it("the place in line, which the line keeps, and how many may wait", async () => {
+    it("1: the place in line, which the line keeps, and how many may wait", async () => {
       const { tp, other } = world(store);
       const { response, end } = await held(tp);
       const order: string[] = [];
