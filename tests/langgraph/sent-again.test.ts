@@ -45,7 +45,9 @@ describe.for(ways)("sent again $how, $on", ({ on, how }) => {
     expect(here.acts()).toEqual([slow.pid, second.pid]);
   });
 
-  it("1: while the first worker works, the second waits and finishes with its result", async ({ openPlace }) => {
+  it("1: while the first worker works, the second is refused; sent again it finishes with the first one's result", async ({
+    openPlace,
+  }) => {
     const here = await openPlace(on);
     const { first, again } = dispatches(how);
     const [slow, second] = await Promise.all([
@@ -54,11 +56,12 @@ describe.for(ways)("sent again $how, $on", ({ on, how }) => {
     ]);
     const firstOutcome = slow.dispatch(first);
     await slow.at("in the tool");
-    const secondOutcome = second.dispatch(again);
-    await second.at("met a claim");
+    expect(await second.dispatch(again)).toMatchObject({
+      code: again.runId === first.runId ? "RUN_IN_PROGRESS" : "THREAD_BUSY",
+    });
     slow.goOn();
     expect(await firstOutcome).toEqual(finished(first, slow.pid));
-    expect(await secondOutcome).toEqual(finished(first, slow.pid));
+    expect(await second.dispatch(again)).toEqual(finished(first, slow.pid));
     expect(here.acts()).toEqual([slow.pid]);
   });
 
@@ -73,9 +76,8 @@ describe.for(ways)("sent again $how, $on", ({ on, how }) => {
     ]);
     void slow.dispatch(first);
     await slow.at("in the tool");
-    const told = second.dispatch(again);
     await slow.kill();
-    expect(await told).toMatchObject({ code: "EFFECT_IN_DOUBT" });
+    await here.lapsed(first.thread);
     expect(await second.dispatch(again)).toMatchObject({ code: "EFFECT_IN_DOUBT" });
 
     const found = `${first.thread}, by ${slow.pid}`;
@@ -96,10 +98,11 @@ describe.for(ways)("sent again $how, $on", ({ on, how }) => {
     const firstOutcome = slow.dispatch(first);
     await slow.at("in the tool");
     slow.freeze();
+    await here.lapsed(first.thread);
     expect(await second.dispatch(again)).toMatchObject({ code: "EFFECT_IN_DOUBT" });
     slow.thaw();
     slow.goOn();
-    expect(await firstOutcome).toEqual(finished(first, slow.pid));
+    expect(await firstOutcome).toMatchObject({ code: "RUN_LOST" });
     expect(await second.dispatch(again)).toEqual(finished(first, slow.pid));
     expect(here.acts()).toEqual([slow.pid]);
   });
@@ -116,9 +119,10 @@ describe.for(ways)("sent again $how, $on", ({ on, how }) => {
     ]);
     const firstOutcome = slow.dispatch(first);
     await slow.at("in the tool");
+    await here.lapsed(first.thread);
     expect(await second.dispatch(again)).toMatchObject({ code: "EFFECT_IN_DOUBT" });
     flag.raise();
-    expect(await firstOutcome).toEqual(finished(first, slow.pid));
+    expect(await firstOutcome).toMatchObject({ code: "RUN_LOST" });
     expect(await second.dispatch(again)).toEqual(finished(first, slow.pid));
     expect(here.acts()).toEqual([slow.pid]);
   });

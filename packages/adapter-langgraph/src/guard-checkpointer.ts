@@ -1,6 +1,7 @@
+import { setTimeout as pause } from "node:timers/promises";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { BaseCheckpointSaver, CheckpointMetadata } from "@langchain/langgraph";
-import { type ClaimRef, type Twiceproof, TwiceproofError } from "@twiceproof/core";
+import { type ClaimRef, isLost, type Twiceproof, TwiceproofError } from "@twiceproof/core";
 import { checkOptions } from "@twiceproof/core/adapter";
 import { runIdOf } from "./config.ts";
 import { type FenceKind, fenceOf, overtaken } from "./fence.ts";
@@ -22,6 +23,8 @@ export interface GuardedCheckpointer {
    */
   fence(): Promise<FenceKind>;
 }
+
+const handledMs = 20;
 
 const guarded = new WeakMap<object, Twiceproof>();
 
@@ -57,12 +60,19 @@ export function guardCheckpointer<Saver extends BaseCheckpointSaver>(
       await refuseWhileHeld(tp, String(thread));
       return await act(saver);
     }
-    const { run, writes, over } = mark;
+    const { run, writes, lost, over } = mark;
     if (over || run.fence === null) throw overtaken();
     const written = fence.write(run.fence, act);
     writes.add(written);
     try {
       return await written;
+    } catch (error) {
+      if (!isLost(error)) throw error;
+      lost.abort(error);
+      // LangGraph 1.4 looks at what became of a save when its loop is over, which the abort sees to: a promise that rejects
+      // any sooner has nobody who handles it, and Node then ends the process.
+      await pause(handledMs);
+      throw error;
     } finally {
       writes.delete(written);
     }

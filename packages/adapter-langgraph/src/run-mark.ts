@@ -6,6 +6,8 @@ import type { RunConfig } from "./run-config.ts";
 export interface RunMark {
   readonly tp: Twiceproof;
   readonly run: Run;
+  /** Aborts when a write was refused: the loop must not go on to its end with what it cannot save. */
+  readonly lost: AbortController;
   /** Set when the run's answer is given: what is left of its loop writes nothing more. */
   over: boolean;
   /** Checkpointer calls under way. */

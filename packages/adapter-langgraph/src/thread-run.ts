@@ -26,7 +26,7 @@ export async function onThread<Result>(
   outer?: Run,
 ): Promise<Result> {
   async function pass(run: Run): Promise<Result> {
-    const mark: RunMark = { tp, run, over: false, writes: new Set() };
+    const mark: RunMark = { tp, run, lost: new AbortController(), over: false, writes: new Set() };
     try {
       return await body(mark);
     } catch (error) {

@@ -11,6 +11,11 @@ import { apart, type Kept, together } from "./support/places.ts";
 import { config, echo, rows, say, texts, thread, unlock } from "./support/thread.ts";
 import { gate, rejection, until } from "./support/waiting.ts";
 
+/** Some versions of LangGraph save the input in the background. */
+async function saved(kept: Kept): Promise<void> {
+  await until(async () => (await texts(kept)).length > 0);
+}
+
 describe.each(Object.entries(together))("%s", (_, open) => {
   it("says that its fence is exact", async () => {
     const kept = await open();
@@ -19,25 +24,26 @@ describe.each(Object.entries(together))("%s", (_, open) => {
   });
 
   // It fails when a saver no longer writes in the way that the fence stands in.
-  it("14: of a run that lost its thread it writes nothing, by none of its ways", async () => {
+  it.each<[string, (saver: BaseCheckpointSaver, at: RunnableConfig) => Promise<unknown>]>([
+    [
+      "checkpoint",
+      (saver, at) => saver.put(at, emptyCheckpoint(), { source: "loop", step: 9, parents: {} }, { messages: 1 }),
+    ],
+    ["write", (saver, at) => saver.putWrites(at, [["messages", 1]], "task")],
+    ["error", (saver, at) => saver.putWrites(at, [["__error__", 1]], "task")],
+  ])("14: of a run that lost its thread it writes no %s", async (_, write) => {
     const kept = await open();
-    const refused: unknown[] = [];
-    let before = 0;
+    const refused = Promise.withResolvers<{ readonly code?: string; readonly rows: number }>();
     const { graph, saver, tp } = echo(kept, async (given) => {
+      await saved(kept);
       await unlock(tp);
-      before = await rows(kept);
+      const before = await rows(kept);
       const at = { configurable: { ...given.configurable, checkpoint_ns: "", checkpoint_id: "1" } };
-      const metadata = { source: "loop", step: 9, parents: {} } as const;
-      for (const write of [
-        () => saver.put(at, emptyCheckpoint(), metadata, { messages: 1 }),
-        () => saver.putWrites(at, [["messages", 1]], "task"),
-        () => saver.putWrites(at, [["__error__", 1]], "task"),
-      ])
-        refused.push((await rejection(write())).code);
+      const { code } = await rejection(write(saver, at));
+      refused.resolve({ code: String(code), rows: (await rows(kept)) - before });
     });
     expect(await rejection(graph.invoke(say("one"), config))).toMatchObject({ code: "RUN_LOST" });
-    expect(refused).toEqual(["RUN_LOST", "RUN_LOST", "RUN_LOST"]);
-    expect(await rows(kept)).toBe(before);
+    expect(await refused.promise).toEqual({ code: "RUN_LOST", rows: 0 });
     expect(await texts(kept)).toEqual(["one"]);
   });
 
@@ -78,7 +84,10 @@ describe.each(Object.entries(apart))("%s", (_, open) => {
 
   it("14: refuses the writes of a run that was replaced before it writes", async () => {
     const kept = await open();
-    const { graph, tp } = echo(kept, () => unlock(tp));
+    const { graph, tp } = echo(kept, async () => {
+      await saved(kept);
+      await unlock(tp);
+    });
     expect(await rejection(graph.invoke(say("one"), config))).toMatchObject({ code: "RUN_LOST" });
     expect(await texts(kept)).toEqual(["one"]);
   });

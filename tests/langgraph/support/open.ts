@@ -21,6 +21,11 @@ export function open(where: Where): Opened {
       const store = sqliteStore(where.claims);
       return { saver, store, migrate: async () => undefined, close: async () => void saver.db.close() };
     }
+    case "one sqlite": {
+      const saver = SqliteSaver.fromConnString(where.file);
+      const store = sqliteStore(saver.db);
+      return { saver, store, migrate: () => store.migrate(), close: async () => void saver.db.close() };
+    }
     case "postgres": {
       const pool = new Pool({ connectionString: where.url, max: 3 });
       // The database may be dropped while a connection is idle.

@@ -23,6 +23,14 @@ export interface Place {
   acts(): readonly number[];
   /** Waits until the one effect is in doubt. */
   doubt(): Promise<Doubt>;
+  /** What the thread says, message by message. */
+  texts(thread: string): Promise<readonly string[]>;
+  /** How many checkpoints the thread has, with the writes that hang on them. */
+  checkpoints(thread: string): Promise<number>;
+  /** Waits until so many wait for the thread. */
+  queued(thread: string, count: number): Promise<void>;
+  /** Waits until nobody who is alive holds the thread. */
+  lapsed(thread: string): Promise<void>;
   /** A file that is not there yet, and the function that makes it. */
   flag(): { readonly path: string; readonly raise: () => void };
 }
@@ -59,6 +67,21 @@ async function place(on: Where["on"], onEnd: (run: () => unknown) => void): Prom
       if (doubt === undefined) throw new Error("the doubt is gone");
       return doubt;
     },
+    async texts(thread) {
+      const tuple = await opened.saver.getTuple({ configurable: { thread_id: thread } });
+      const messages = (tuple?.checkpoint.channel_values.messages ?? []) as readonly { readonly text: string }[];
+      return messages.map(({ text }) => text);
+    },
+    async checkpoints(thread) {
+      let count = 0;
+      for await (const { pendingWrites = [] } of opened.saver.list({ configurable: { thread_id: thread } }))
+        count += 1 + pendingWrites.length;
+      return count;
+    },
+    queued: (thread, count) =>
+      until("somebody waits", async () => (await tp.threads.get(thread))?.queueDepth === count),
+    lapsed: (thread) =>
+      until("the thread's lease is over", async () => (await tp.threads.get(thread))?.liveness !== "live"),
     flag() {
       const path = join(folder, "flag");
       return { path, raise: () => writeFileSync(path, "") };
@@ -70,6 +93,8 @@ async function databases(on: Where["on"], folder: string, onEnd: (run: () => unk
   switch (on) {
     case "sqlite":
       return { on, checkpoints: join(folder, "checkpoints.db"), claims: join(folder, "claims.db") };
+    case "one sqlite":
+      return { on, file: join(folder, "all.db") };
     case "postgres": {
       const database = await createDatabase(sharedServer("postgres").url);
       onEnd(() => database.drop());

@@ -3,6 +3,8 @@ import type { TwiceproofError } from "@twiceproof/core";
 /** Where graphs keep their checkpoints, and claims are kept. */
 export type Where =
   | { readonly on: "sqlite"; readonly checkpoints: string; readonly claims: string }
+  /** Checkpoints and claims by one handle. */
+  | { readonly on: "one sqlite"; readonly file: string }
   | { readonly on: "postgres"; readonly url: string };
 
 /** How a worker is started. */
@@ -12,19 +14,24 @@ export interface WorkerSetup {
   readonly counter: string;
   /** Without, the same agent on the same saver. */
   readonly guarded: boolean;
+  readonly onBusy?: "reject" | "wait" | "interrupt";
+  /** Of the thread's lock. A second, where a test waits for its end. */
+  readonly leaseMs?: number;
   /** After its work the tool waits to be let on. */
   readonly stops?: boolean;
   /** After its work the tool blocks the event loop until this file exists. */
   readonly blockUntil?: string;
 }
 
-/** What the platform sends: the message of the user, or nothing, to go on from the last checkpoint. */
-export type Sent = "input" | "nothing";
+/** What the platform sends: the message of the user, or nothing, to go on from the last checkpoint; or what else it does to a thread. */
+export type Sent = "input" | "nothing" | "an edit" | "a deletion";
 
 export interface Dispatch {
   readonly thread: string;
   readonly runId: string;
   readonly sent: Sent;
+  /** What the message asks. The thread's name, unless it says otherwise. */
+  readonly topic?: string;
 }
 
 export type Outcome =

@@ -36,24 +36,36 @@ function blockUntil(file: string): void {
 }
 
 const research = defineEffect({ name: "research", input: schema, run: look, leaseMs: 1_000 });
+const saver = setup.guarded ? guardCheckpointer(opened.saver, { tp }) : opened.saver;
 const graph = setup.guarded
   ? guardGraph(
       createAgent({
         model: curiousModel(),
         tools: [effectTool(research, { tp, description })],
-        checkpointer: guardCheckpointer(opened.saver, { tp }),
+        checkpointer: saver,
       }),
-      { tp },
+      { tp, onBusy: setup.onBusy, maxQueue: 20, maxWaitMs: 50_000, leaseMs: setup.leaseMs ?? 1_000 },
     )
   : createAgent({
       model: curiousModel(),
       tools: [tool(look, { name: "research", description, schema })],
-      checkpointer: opened.saver,
+      checkpointer: saver,
     });
 
-async function run({ thread, runId, sent }: Dispatch): Promise<Outcome> {
-  const input = sent === "nothing" ? null : { messages: [{ role: "user" as const, content: thread }] };
+async function run({ thread, runId, sent, topic = thread }: Dispatch): Promise<Outcome> {
+  const message = { messages: [{ role: "user" as const, content: topic }] };
+  const input = sent === "nothing" ? null : message;
   try {
+    switch (sent) {
+      case "an edit":
+        await graph.updateState({ configurable: { thread_id: thread } }, message, "tools");
+        return { answer: "", messages: [] };
+      case "a deletion":
+        await saver.deleteThread(thread);
+        return { answer: "", messages: [] };
+      case "input":
+      case "nothing":
+    }
     const { messages } = await graph.invoke(input as never, {
       runId,
       configurable: { thread_id: thread },
