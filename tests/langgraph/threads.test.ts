@@ -105,6 +105,7 @@ describe.for(["one sqlite", "sqlite", "postgres"] as const)("two workers on one 
     await old.at("in the tool");
     old.freeze();
     await here.lapsed(thread);
+    await here.doubt();
     expect(await next.dispatch(asks("BANANA"))).toMatchObject({ answer: `BANANA, by ${next.pid}` });
     const [before, count] = [await here.texts(thread), await here.checkpoints(thread)];
     old.thaw();

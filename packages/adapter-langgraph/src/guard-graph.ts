@@ -26,6 +26,7 @@ interface Graph {
   invoke(input: unknown, config?: RunConfig): Promise<unknown>;
   stream(input: unknown, config?: RunConfig): Promise<AsyncIterable<unknown>>;
   streamEvents(input: unknown, config: RunConfig, ...rest: unknown[]): AsyncIterable<unknown> | Promise<unknown>;
+  _streamIterator(input: unknown, config?: RunConfig): AsyncIterable<unknown>;
   updateState(config: RunConfig, ...rest: unknown[]): Promise<unknown>;
   bulkUpdateState(config: RunConfig, ...rest: unknown[]): Promise<unknown>;
   withConfig(config: unknown): Graph;
@@ -134,6 +135,10 @@ export function guardGraph<G extends object>(graph: G, options: GuardGraphOption
       if (config.encoding === undefined) return eventsOf(input, config, rest);
       const { stream, admitted } = streamed(input, config, start);
       return admitted.then(() => stream);
+    },
+    /** How a sequence that streams calls the graphs in it. */
+    async *_streamIterator(input, config) {
+      yield* await entries.stream(input, config);
     },
     updateState: (config, ...rest) => edit(config, (own) => target.updateState(own, ...rest)),
     bulkUpdateState: (config, ...rest) => edit(config, (own) => target.bulkUpdateState(own, ...rest)),

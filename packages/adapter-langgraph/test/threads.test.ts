@@ -35,6 +35,11 @@ describe("1: while a run holds its thread, another worker", () => {
     ["streams, and gets no stream", ({ graph }) => graph.stream(say("two"), config)],
     ["reads events", ({ graph }) => drained(graph.streamEvents(say("two"), { ...config, version: "v2" }))],
     ["sends a batch", ({ graph }) => graph.batch([say("two")], [config])],
+    ["is part of a sequence", ({ graph }) => graph.pipe(() => "through").invoke(say("two"), config)],
+    [
+      "is part of a sequence that streams",
+      async ({ graph }) => drained(await graph.pipe(() => "through").stream(say("two"), config)),
+    ],
     ["has a config of its own", ({ graph }) => graph.withConfig(config).invoke(say("two"))],
     ["edits the state", ({ graph }) => graph.updateState(config, say("two"), "second")],
     [
