@@ -1,4 +1,5 @@
 import { findTwiceproofError, type Run, type RunOptions, type Twiceproof, TwiceproofError } from "@twiceproof/core";
+import { overtaken } from "./fence.ts";
 import type { RunMark } from "./run-mark.ts";
 
 /** How a run takes its thread: see `RunOptions` of core. */
@@ -17,7 +18,8 @@ export const lockOptionNames: Record<keyof LockOptions, true> = {
  * One pass over a thread, under its lock. What it leaves running when it ends, such as a loop that was called off in the
  * midst of a step, can neither save nor start an effect from then on; what it was saving is waited for.
  *
- * @throws TwiceproofError what `tp.withRun` throws, unless there is an `outer` run; `RUN_LOST` or `RUN_CANCELLED` in place of what LangGraph makes of them
+ * @throws TwiceproofError what `tp.withRun` throws, unless there is an `outer` run; `RUN_LOST` or `RUN_CANCELLED` in place of
+ * what LangGraph makes of them
  */
 export async function onThread<Result>(
   tp: Twiceproof,
@@ -40,6 +42,8 @@ export async function onThread<Result>(
   const { thread, signal } = options;
   if (outer.thread !== thread || outer.fence === null)
     throw new TwiceproofError("INVALID_ARGUMENT", "`underRun` takes a run that holds the thread of the graph.");
+  // Of another `tp`, it says nothing about this one's thread.
+  if ((await tp.threads.get(thread))?.id !== outer.fence.id) throw overtaken();
   return await pass({
     ...outer,
     signal: signal === undefined ? outer.signal : AbortSignal.any([outer.signal, signal]),
