@@ -49,12 +49,13 @@ export function tryClaim(db: Database, request: ClaimRequest): ClaimResult {
 
 /** The token that was granted. */
 export function grant(db: Database, request: ClaimRequest): number | undefined {
-  const [row] = db.all(sql.claim, parameters(request));
+  const isNew = request.seen === null && request.fence === null;
+  const [row] = isNew ? db.all(sql.claimNew, asked(request)) : db.all(sql.claim, parameters(request));
   return row?.attemptId === request.attemptId ? Number(row.token) : undefined;
 }
 
 /** One by one: node:sqlite refuses a parameter that the statement does not name. */
-function parameters({ fence, ...request }: ClaimRequest): Parameters {
+function asked(request: ClaimRequest): Parameters {
   return {
     id: request.id,
     attemptId: request.attemptId,
@@ -68,7 +69,14 @@ function parameters({ fence, ...request }: ClaimRequest): Parameters {
     fingerprint: request.fingerprint,
     holder: request.holder,
     leaseMs: request.leaseMs,
-    seen: request.seen,
+  };
+}
+
+function parameters(request: ClaimRequest): Parameters {
+  const { fence, seen } = request;
+  return {
+    ...asked(request),
+    seen,
     fenceId: fence?.id ?? null,
     fenceAttemptId: fence?.attemptId ?? null,
     fenceToken: fence?.token ?? null,
@@ -87,7 +95,7 @@ export function settle(db: Database, settlement: Settlement): Settled {
 
 /** A claim that is open, and that nothing speaks against. */
 export function settleOpen(db: Database, { id, attemptId, token, state, payload }: Settlement): boolean {
-  return db.all(sql.settle, { id, attemptId, token, state, ...columnsOf(payload) }).length > 0;
+  return db.run(sql.settle, { id, attemptId, token, state, ...columnsOf(payload) }) > 0;
 }
 
 export function apply(db: Database, id: string, change: Judged<unknown>["change"]): void {
