@@ -263,7 +263,7 @@ function fencedBy({ fence }: ClaimRequest): Statement {
   return sql`${fence && hex(fence.id)}, ${fence && hex(fence.attemptId)}, ${fence?.token ?? null}`;
 }
 
-/** The one way of both servers to name the columns of `values`, which costs them a fifth less than as many `select`. */
+/** The one way of both servers to name the columns of `values`, which costs them a tenth less than as many `select`. */
 function table(names: readonly string[], rows: readonly Statement[]): Statement {
   const none = raw(names.map((name) => `null as ${name}`).join(", "));
   return sql`select ${none} from dual where 1 = 0 union all values ${join(
