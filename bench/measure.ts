@@ -7,6 +7,8 @@ const levels: readonly number[] = [1, 8, 64, 256];
 const rounds = 7;
 const roundMs = 600;
 const warmUpMs = 300;
+/** Of each side, alone and with many callers, before anything is measured: a worker runs for days, and new code is slow. */
+const firstWarmUpMs = 1_000;
 
 /** Both sides at one number of callers: medians of the rounds, and of each round's own ratio, because the machine's load moves. */
 export interface Level {
@@ -35,6 +37,8 @@ export interface Measured {
 export async function measure(subject: Subject): Promise<Measured> {
   const loadBefore = loadavg()[0] ?? 0;
   const measured: Level[] = [];
+  for (const callers of [1, 64])
+    for (const side of [subject.core, subject.byHand]) await round(side, keys(), callers, firstWarmUpMs);
   for (const callers of levels) measured.push(await measureLevel(subject, callers));
   const replay = await subject.countReplays();
   const { name, versions } = subject;

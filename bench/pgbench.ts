@@ -29,9 +29,8 @@ export function findPgbench(url: string): ((connections: number) => Promise<numb
       writeFileSync(file, script);
       const load = ["-c", `${connections}`, "-j", `${Math.min(2, connections)}`, "-T", "1"];
       const { stdout } = await run(program, [...load, "-n", "-M", "prepared", "-f", file, url]);
-      const tps = /^tps = ([\d.]+)/m.exec(stdout)?.[1];
-      if (tps === undefined) throw new Error(`pgbench told no rate: ${stdout}`);
-      return Number(tps);
+      // It tells no rate when no transaction was done in its second.
+      return Number(/^tps = ([\d.]+)/m.exec(stdout)?.[1] ?? 0);
     } finally {
       rmSync(directory, { recursive: true });
     }

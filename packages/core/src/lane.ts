@@ -43,7 +43,7 @@ export function lane<Item extends { readonly id: string }, Answer>(
   { weigh = () => 0, answers: answersAlso }: LaneOptions<Item, Answer> = {},
 ): Lane<Item, Answer> {
   /** By id, so that a thousand callers of one key cost no more than a thousand of as many keys. */
-  const waiting = new Map<string, Entry<Item, Answer>[]>();
+  let waiting = new Map<string, Entry<Item, Answer>[]>();
   let scheduled = false;
   let current: { readonly elapsed: Stopwatch } | undefined;
   let cancelSlow: (() => void) | undefined;
@@ -99,6 +99,9 @@ export function lane<Item extends { readonly id: string }, Answer>(
       if (willing.length > 0) batch.push(willing);
       if (asked.length < queue.length) again.push([id, queue.slice(1)]);
     }
+    // A map that outgrows its table leaves the old one pointing at the new one, and so at all that is in it: a map that was
+    // used for good made each scavenge copy what was long answered (20 ms at 20,000 pairs a second, instead of 2).
+    if (waiting.size === 0) waiting = new Map();
     for (const [id, queue] of again) waiting.set(id, queue);
     if (batch.length === 0 && again.length > 0) return take();
     return batch;

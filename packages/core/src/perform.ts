@@ -4,7 +4,7 @@ import { claim, read } from "./claim.ts";
 import { jittered, pause, stopwatch } from "./clock.ts";
 import type { TwiceproofError } from "./errors.ts";
 import { execute } from "./execute.ts";
-import { type Kernel, refuseWhenClosing } from "./kernel.ts";
+import { closed, isClosing, type Kernel, refuseWhenClosing } from "./kernel.ts";
 import { inDoubt, keyReused, notExecutedError, refusal, running } from "./problems.ts";
 import { runLost } from "./problems-lock.ts";
 import { resolveDoubt } from "./reconcile.ts";
@@ -80,7 +80,8 @@ async function outlast(
       const forMs = Math.min(jittered(Math.min(pollMs, lastPollMs)), leftMs());
       await pause(forMs, { signal, until: kernel.held.get(call.id) });
       signal.throwIfAborted();
-      refuseWhenClosing(kernel);
+      // Not CLOSED, which says that nothing was started: somebody else is at it.
+      if (isClosing(kernel)) throw running(call, record, closed());
       record = await read(kernel, call.id);
     }
     return record;

@@ -30,7 +30,7 @@ export function inDoubt(
   );
 }
 
-export function running(call: Named, record: ClaimRecord): TwiceproofError {
+export function running(call: Named, record: ClaimRecord, cause?: unknown): TwiceproofError {
   const ref = shortRef(call.id);
   return new TwiceproofError(
     "EFFECT_RUNNING",
@@ -41,6 +41,7 @@ export function running(call: Named, record: ClaimRecord): TwiceproofError {
       help: `Claim ${call.id}, held by ${record.holder} since ${new Date(record.claimedAt).toISOString()}.`,
       retryAfterMs: retryAfterMs(record, 10_000),
       holder: holderFacts(record),
+      ...(cause !== undefined && { cause }),
     },
   );
 }

@@ -7,9 +7,10 @@ import { type Locked, lockWanted, underLock } from "./lock.ts";
 import { createOnce, type Once } from "./once.ts";
 import type { RunPlace } from "./prepare.ts";
 import { askedToStop } from "./problems.ts";
-import { runOvertaken, threadBusy } from "./problems-lock.ts";
+import { runLost, runOvertaken, threadBusy } from "./problems-lock.ts";
 import { createRecorded, type RecordedOf } from "./recorded.ts";
 import { type RunOptions, type RunRules, runRules } from "./run-options.ts";
+import { linkSignals } from "./signals.ts";
 import type { ClaimRef } from "./store.ts";
 import { requestCancel } from "./threads.ts";
 import { checkBody } from "./validate.ts";
@@ -89,11 +90,12 @@ async function pass<Result>(
     signal: locked?.signal ?? signal,
     ended: ended.signal,
   };
+  const { signal: ofRun, unlink } = linkSignals(place.signal, ended.signal);
   const run: Run = {
     thread,
     runId,
     turn,
-    signal: place.signal ?? ended.signal,
+    signal: ofRun,
     token: locked?.ref.token ?? null,
     fence: locked?.ref ?? null,
     once: createOnce(kernel, place),
@@ -102,7 +104,8 @@ async function pass<Result>(
   try {
     return await body(run);
   } finally {
-    ended.abort();
+    ended.abort(runLost(runId));
+    unlink();
   }
 }
 

@@ -83,7 +83,10 @@ describe("close", () => {
     const started = performance.now();
     await tp.close({ graceMs: 20_000 });
     expect(performance.now() - started).toBeLessThan(3_000);
-    for (const each of waiting) expect(await each).toMatchObject({ code: "CLOSED" });
+    const [effect, lock] = await Promise.all(waiting);
+    // "Nothing was started" would be untrue of an effect that runs elsewhere.
+    expect(effect).toMatchObject({ code: "EFFECT_RUNNING", cause: { code: "CLOSED" } });
+    expect(lock).toMatchObject({ code: "CLOSED" });
     open();
     await Promise.all(theirs);
   });

@@ -250,4 +250,14 @@ describe.concurrent("the end of a run", () => {
     });
     expect(value).toBe("value");
   });
+
+  it.each([true, false])("whose body is through tells what it left running to stop, with lock: %s", async (lock) => {
+    const { tp } = world();
+    const left = await tp.withRun({ thread: "t", lock }, (run) => {
+      expect(run.signal.aborted).toBe(false);
+      return run.signal;
+    });
+    expect(left.aborted).toBe(true);
+    expect(left.reason).toMatchObject({ code: "RUN_LOST" });
+  });
 });

@@ -61,18 +61,21 @@ export function insert({ claims }: Tables, request: ClaimRequest): Statement {
     : sql`insert into ${claims} (${columns}) select ${granted(request)} from ${claims} l where ${heldLock(fence)} ${shared}`;
 }
 
+/** The clock is read once: three times a row it took an eighth of the statement. The `limit` keeps it from being put in there. */
 export function insertAll({ claims }: Tables, requests: readonly ClaimRequest[]): Statement {
-  const rows = inOrder(requests).map((request) => sql`(${granted(request)})`);
-  return varying(sql`${waitsOneSecond} insert into ${claims} (${columns}) values ${join(rows, ",\n")}`);
+  return varying(sql`${waitsOneSecond} insert into ${claims} (${columns})
+    select r.id, r.namespace, r.kind, r.k, r.name, r.scope, r.turn, r.run_id, r.fingerprint, 'claimed', 1, 1,
+      r.attempt_id, r.holder, r.lease_ms, t.now + r.lease_ms, t.now, t.now
+    from (select ${now} as now limit 1) t straight_join (${table(asking, inOrder(requests).map(asked))}) r`);
 }
 
 /** The rows whose fences hold, and no others. Nothing when a fence cannot be looked at at once: then one by one. */
 export function insertFenced({ claims }: Tables, requests: readonly ClaimRequest[]): Statement {
-  const rows = inOrder(requests).map((request) => sql`select ${requested(request)}`);
+  const rows = inOrder(requests).map((request) => sql`${asked(request)}, ${fencedBy(request)}`);
   return varying(sql`${waitsNotAtAll} insert into ${claims} (${columns})
     select r.id, r.namespace, r.kind, r.k, r.name, r.scope, r.turn, r.run_id, r.fingerprint, 'claimed', 1, 1,
       r.attempt_id, r.holder, r.lease_ms, ${now} + r.lease_ms, ${now}, ${now}
-    from (${join(rows, " union all\n")}) r
+    from (${table([...asking, "fence_id", "fence_attempt", "fence_token"], rows)}) r
     where exists (select 1 from ${claims} l
       where l.id = r.fence_id and l.attempt_id = r.fence_attempt and l.token = r.fence_token and ${holds} ${sharedAtOnce})
     order by r.id`);
@@ -129,19 +132,21 @@ export const settle = ({ claims }: Tables, { id, attemptId, token, state, payloa
  */
 export const settleAll = ({ claims }: Tables, settlements: readonly Settlement[], settleId: string): Statement => {
   const rows = inOrder(settlements).map(
-    ({ id, attemptId, token, state, payload }) => sql`select ${hex(id)} as id, ${hex(attemptId)} as attempt_id,
-      ${token} as token, ${bytes(state)} as state, ${orNull(payload?.format ?? null)} as format,
-      cast(${orNull(payload?.text ?? null)} as binary) as result`,
+    ({ id, attemptId, token, state, payload }) =>
+      sql`${hex(id)}, ${hex(attemptId)}, ${token}, ${bytes(state)}, ${orNull(payload?.format ?? null)},
+      cast(${orNull(payload?.text ?? null)} as binary)`,
   );
-  return varying(sql`${waitsNotAtAll} update (
-      select r.id, r.state, r.format, r.result from (${join(rows, " union all\n")}) r
-      straight_join ${claims} c on c.id = r.id
-      where c.attempt_id = r.attempt_id and c.token = r.token and c.state = 'claimed' and c.disputed = 0
-        and not (c.kind = 'effect' and c.cancel_requested = 1 and r.state = 'released')
-      limit ${rows.length} for update skip locked) r
+  const settling = table(["id", "attempt_id", "token", "state", "format", "result"], rows);
+  const open = sql`c.attempt_id = r.attempt_id and c.token = r.token and c.state = 'claimed' and c.disputed = 0
+      and not (c.kind = 'effect' and c.cancel_requested = 1 and r.state = 'released')`;
+  return varying(sql`${waitsNotAtAll} update /*!50701 (select r.id, r.state, r.format, r.result from */ (${settling}) r
+    /*!50701 straight_join ${claims} c on c.id = r.id
+      where ${open}
+      limit ${rows.length} for update skip locked) r */
     straight_join ${claims} c on c.id = r.id
     set c.version = c.version + 1, c.state = r.state, c.settled_at = ${now}, c.settle_id = ${hex(settleId)},
-      c.result_format = r.format, c.result = r.result`);
+      c.result_format = r.format, c.result = r.result
+    /*M! where ${open} */`);
 };
 
 export const settledBy = ({ claims }: Tables, ids: readonly string[], settleId: string): Statement =>
@@ -248,14 +253,27 @@ function granted(request: ClaimRequest): Statement {
     ${request.leaseMs}, ${now} + ${request.leaseMs}, ${now}, ${now}`;
 }
 
-function requested(request: ClaimRequest): Statement {
-  const { fence } = request;
-  return sql`${hex(request.id)} as id, ${bytes(request.namespace)} as namespace, ${bytes(request.kind)} as kind,
-    ${bytes(request.key)} as k, ${bytes(request.name)} as name, ${orNull(request.scope)} as scope,
-    ${orNull(request.turn)} as turn, ${orNull(request.runId)} as run_id, ${bytes(request.fingerprint)} as fingerprint,
-    ${hex(request.attemptId)} as attempt_id, ${bytes(request.holder)} as holder, ${request.leaseMs} as lease_ms,
-    ${fence && hex(fence.id)} as fence_id, ${fence && hex(fence.attemptId)} as fence_attempt,
-    ${fence?.token ?? null} as fence_token`;
+const asking = "id, namespace, kind, k, name, scope, turn, run_id, fingerprint, attempt_id, holder, lease_ms".split(
+  ", ",
+);
+
+function asked(request: ClaimRequest): Statement {
+  return sql`${hex(request.id)}, ${bytes(request.namespace)}, ${bytes(request.kind)}, ${bytes(request.key)},
+    ${bytes(request.name)}, ${orNull(request.scope)}, ${orNull(request.turn)}, ${orNull(request.runId)},
+    ${bytes(request.fingerprint)}, ${hex(request.attemptId)}, ${bytes(request.holder)}, ${request.leaseMs}`;
+}
+
+function fencedBy({ fence }: ClaimRequest): Statement {
+  return sql`${fence && hex(fence.id)}, ${fence && hex(fence.attemptId)}, ${fence?.token ?? null}`;
+}
+
+/** The one way of both servers to name the columns of `values`, which costs them a tenth less than as many `select`. */
+function table(names: readonly string[], rows: readonly Statement[]): Statement {
+  const none = raw(names.map((name) => `null as ${name}`).join(", "));
+  return sql`select ${none} from dual where 1 = 0 union all values ${join(
+    rows.map((each) => sql`/*!50701 row */ (${each})`),
+    ",\n",
+  )}`;
 }
 
 /** The collation pads with blanks, so that the index is asked first and the bytes after it. */

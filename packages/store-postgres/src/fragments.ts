@@ -37,16 +37,10 @@ export const derived: string = `case
 export const record: string = `json_build_object('row', c, 'id', ${asHex("c.id")}, 'attemptId', ${asHex("c.attempt_id")},
     'readAt', ${asMs(now)})::text`;
 
-/** A list of columns, each one parameter: a text array literal, which every driver passes as the text that it is. */
-export function lists(columns: Readonly<Record<string, "hex" | "text" | "bigint">>): string {
-  const entries = Object.entries(columns);
-  const values = entries.map(([name, type]) => {
-    if (type === "hex") return `${asBytes(`r.${name}`)} as ${name}`;
-    return type === "text" ? `r.${name}` : `r.${name}::${type} as ${name}`;
-  });
-  const arrays = entries.map((_, index) => `$${index + 1}::text::text[]`);
-  return `select r.ord::int as ord, ${values.join(", ")}
-    from unnest(${arrays.join(", ")}) with ordinality as r (${entries.map(([name]) => name).join(", ")}, ord)`;
+/** A list of columns, each one parameter: an array literal, which every driver passes as the text that it is. */
+export function lists(columns: Readonly<Record<string, "bytea" | "text" | "bigint">>): string {
+  const arrays = Object.values(columns).map((type, index) => `$${index + 1}::text::${type}[]`);
+  return `unnest(${arrays.join(", ")}) with ordinality as r (${Object.keys(columns).join(", ")}, ord)`;
 }
 
 /** The claim that `$1`, `$2` and `$3` name, and those that the rows of a list do. */

@@ -1,5 +1,6 @@
 import type {
   ClaimRecord,
+  ClaimRef,
   Decision,
   DoubtRef,
   Judged,
@@ -14,7 +15,7 @@ import type {
 import { decisionEntry, judgeSettlement, judgeVerdict } from "@twiceproof/core/store";
 import type { Parameter } from "./client.ts";
 import { pause, untilAnswered } from "./retry.ts";
-import { toArray, toDecided, toRecord } from "./rows.ts";
+import { toArray, toBytesArray, toDecided, toRecord, toWords } from "./rows.ts";
 import type { Session } from "./session.ts";
 
 /** A transaction that failed holds its locks for a moment after its error was told: one more look, for those alone. */
@@ -31,8 +32,8 @@ export async function renewMany(session: Session, renewals: readonly Renewal[]):
 
 async function renewOnce({ run, sql }: Session, renewals: readonly Renewal[]): Promise<readonly Renewed[]> {
   if (renewals.length === 0) return [];
-  const columns = (["id", "attemptId", "token", "leaseMs"] as const).map((name) => renewals.map((each) => each[name]));
-  const rows = await run(sql.renew, columns.map(toArray));
+  const columns = [...columnsOf(renewals), toArray(renewals.map(({ leaseMs }) => leaseMs))];
+  const rows = await run(sql.renew, columns);
   const answers = new Map(rows.map((row) => [Number(row.ord), row.answer as Renewed]));
   return renewals.map((_, index) => answers.get(index + 1) ?? "lost");
 }
@@ -40,19 +41,26 @@ async function renewOnce({ run, sql }: Session, renewals: readonly Renewal[]): P
 /** As one statement; a lock, what does not simply meet its own claim, or was in somebody's way, is settled alone. */
 export async function settleMany(session: Session, settlements: readonly Settlement[]): Promise<readonly Settled[]> {
   const columns = [
-    settlements.map(({ id }) => id),
-    settlements.map(({ attemptId }) => attemptId),
-    settlements.map(({ token }) => token),
-    settlements.map(({ state }) => state),
-    settlements.map(({ payload }) => payload?.format ?? null),
-    settlements.map(({ payload }) => payload?.text ?? null),
+    ...columnsOf(settlements),
+    toArray(settlements.map(({ state }) => state)),
+    toArray(settlements.map(({ payload }) => payload?.format ?? null)),
+    toArray(settlements.map(({ payload }) => payload?.text ?? null)),
   ];
-  const rows = await session.run(session.sql.settleMany, columns.map(toArray));
-  const settled = new Set(rows.map((row) => settlements[Number(row.ord) - 1]));
+  const [row] = await session.run(session.sql.settleMany, columns);
+  const settled = new Set(toWords(row?.settled).map((ord) => settlements[Number(ord) - 1]));
+  if (settled.size === settlements.length) return settlements.map(() => "settled");
   // What is released and left is a lock, but for few.
   const alone = (each: Settlement): Promise<Settled> =>
     each.state === "released" ? settleWaiting(session, each) : settleOne(session, each);
   return Promise.all(settlements.map((each) => (settled.has(each) ? "settled" : alone(each))));
+}
+
+function columnsOf(refs: readonly ClaimRef[]): readonly Parameter[] {
+  return [
+    toBytesArray(refs.map(({ id }) => id)),
+    toBytesArray(refs.map(({ attemptId }) => attemptId)),
+    toArray(refs.map(({ token }) => token)),
+  ];
 }
 
 export async function settleOne(session: Session, settlement: Settlement): Promise<Settled> {

@@ -101,11 +101,22 @@ function toPayload(format: string | null, text: string | null): Payload | null {
   return format === null || text === null ? null : { format, text };
 }
 
-/** A text array as PostgreSQL writes it, for one parameter. */
+/** An array as PostgreSQL writes it, for one parameter. */
 export function toArray(values: readonly (string | number | null)[]): string {
   return `{${values.map((value) => (typeof value === "string" ? quoted(value) : (value ?? "null"))).join(",")}}`;
 }
 
+/** Of ids, which are hex and become bytes. */
+export function toBytesArray(ids: readonly (string | null)[]): string {
+  return `{${ids.map((id) => (id === null ? "null" : `"\\\\x${id}"`)).join(",")}}`;
+}
+
 function quoted(value: string): string {
-  return `"${value.includes('"') || value.includes("\\") ? value.replaceAll(/["\\]/g, "\\$&") : value}"`;
+  if (!value.includes('"') && !value.includes("\\")) return `"${value}"`;
+  return `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
+}
+
+/** What a statement has put into one text with blanks; null is nothing. */
+export function toWords(text: unknown): readonly string[] {
+  return typeof text === "string" ? text.split(" ") : [];
 }

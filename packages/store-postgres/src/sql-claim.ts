@@ -2,8 +2,8 @@ import { asBytes, asHex, isFree, lasting, lists, named, now, record, type Statem
 
 /** What a claim writes: what it was asked, then what follows. */
 const asking = {
-  id: "hex",
-  attempt_id: "hex",
+  id: "bytea",
+  attempt_id: "bytea",
   namespace: "text",
   kind: "text",
   key: "text",
@@ -15,6 +15,9 @@ const asking = {
   holder: "text",
   lease_ms: "bigint",
 } as const;
+const requested = Object.keys(asking)
+  .map((name) => `r.${name}`)
+  .join(", ");
 const claimed = `${Object.keys(asking).join(", ")}, state, token, version, lease_until, created_at, claimed_at`;
 
 const asked = `${asBytes("$1::text")}, ${asBytes("$2::text")}, $3::text, $4::text, $5::text, $6::text, $7::text, $8::text,
@@ -32,6 +35,9 @@ const overwrite = `on conflict (id) do update set
     where c.version = $13::bigint and c.fingerprint = excluded.fingerprint and c.attempt_id <> excluded.attempt_id
       and ${isFree}`;
 
+/** As one text, because to send a row costs the server and the client as much as to write one. */
+const wonBy = `select string_agg(${asHex("put.attempt_id")}, ' ') as "wonBy", null as "record" from put`;
+
 type ClaimStatement = "claimNew" | "claim" | "claimLock" | "claimMany" | "claimManyFenced";
 
 export function claimStatements(claims: string, line: string): Readonly<Record<ClaimStatement, Statement>> {
@@ -42,9 +48,9 @@ export function claimStatements(claims: string, line: string): Readonly<Record<C
     insert into ${claims} (${claimed})
     select ${asked}, ${granted("$12::bigint")}
     on conflict (id) do nothing
-    returning attempt_id, token
+    returning attempt_id
   )
-  select ${asHex("put.attempt_id")} as "wonBy", put.token as "wonToken", false as "fenced", case when put.token is null then
+  select ${asHex("put.attempt_id")} as "wonBy", case when put.attempt_id is null then
     (select ${record} from ${claims} c where c.id = ${asBytes("$1::text")}) end as "record"
   from (select) as one left join put on true`),
 
@@ -116,27 +122,30 @@ export function claimStatements(claims: string, line: string): Readonly<Record<C
 
     /**
      * Many requests that name no version: each can only insert. It waits for no row that is there, so a blocked one holds
-     * up none of its neighbours; what is left without an answer is asked for alone. In the order of the keys, because two
-     * lists that insert the same keys wait for each other.
+     * up none of its neighbours; what is left without an answer is asked for alone. It inserts in the order of the list,
+     * which is that of the ids, because two lists that insert the same keys wait for each other.
      */
     claimMany: named(`
-  with req as materialized (
-    ${lists(asking)}
+  with clock as materialized (
+    select ${now} as now
   ), put as (
     insert into ${claims} (${claimed})
-    select ${Object.keys(asking).join(", ")}, ${granted("lease_ms")}
-    from req order by id
+    select ${requested}, 'claimed', 1, 1, clock.now + ${lasting("r.lease_ms")}, clock.now, clock.now
+    from clock cross join ${lists(asking)}
     on conflict (id) do nothing
-    returning id, attempt_id, token
+    returning id, attempt_id
   )
-  select r.ord as "ord", ${asHex("put.attempt_id")} as "wonBy", put.token as "wonToken", false as "fenced",
-    case when put.id is null then (select ${record} from ${claims} c where c.id = r.id) end as "record"
-  from req r left join put on put.id = r.id`),
+  ${wonBy}
+  union all
+  select null, ${record}
+  from (select r.id from unnest($1::text::bytea[]) as r (id)
+    where not exists (select from put where put.id = r.id) offset 0) r
+  cross join lateral (select * from ${claims} c where c.id = r.id offset 0) c`),
 
     /** The same under locks, which are locked only for requests that have to write. */
     claimManyFenced: named(`
   with req as materialized (
-    ${lists({ ...asking, fence_id: "hex", fence_attempt: "hex", fence_token: "bigint" })}
+    select * from ${lists({ ...asking, fence_id: "bytea", fence_attempt: "bytea", fence_token: "bigint" })}
   ), seen as materialized (
     select r.ord, c.* from req r cross join lateral (select * from ${claims} c where c.id = r.id offset 0) c
   ), fence as materialized (
@@ -150,16 +159,16 @@ export function claimStatements(claims: string, line: string): Readonly<Record<C
       for key share skip locked) l
   ), put as (
     insert into ${claims} (${claimed})
-    select ${Object.keys(asking).join(", ")}, ${granted("lease_ms")}
+    select ${requested}, ${granted("r.lease_ms")}
     from req r
     where not exists (select from seen s where s.ord = r.ord)
       and (r.fence_id is null or (r.fence_id, r.fence_attempt, r.fence_token) in (select id, attempt_id, token from fence))
     order by id
     on conflict (id) do nothing
-    returning id, attempt_id, token
+    returning attempt_id
   )
-  select r.ord as "ord", ${asHex("put.attempt_id")} as "wonBy", put.token as "wonToken", false as "fenced",
-    case when c.id is not null then ${record} end as "record"
-  from req r left join put on put.id = r.id left join seen c on c.ord = r.ord`),
+  ${wonBy}
+  union all
+  select null, ${record} from seen c`),
   };
 }

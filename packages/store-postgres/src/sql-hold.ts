@@ -13,7 +13,7 @@ export function holdStatements(
     renew: {
       text: `
   with req as materialized (
-    ${lists({ id: "hex", attempt_id: "hex", token: "bigint", lease_ms: "bigint" })}
+    select * from ${lists({ id: "bytea", attempt_id: "bytea", token: "bigint", lease_ms: "bigint" })}
   ), mine as materialized (
     select r.ord, r.lease_ms, c.id from req r cross join lateral (
       select c.id from ${claims} c where ${heldByRequest} and not c.abandoned for no key update skip locked) c
@@ -59,18 +59,20 @@ export function holdStatements(
 
     /** Effects' alone. Waits for no row; what it leaves without an answer is settled alone. */
     settleMany: named(`
-  with req as materialized (
-    ${lists({ id: "hex", attempt_id: "hex", token: "bigint", state: "text", format: "text", result: "text" })}
-  ), mine as materialized (
-    select r.ord, r.state, r.format, r.result, c.id from req r cross join lateral (
+  with mine as materialized (
+    select r.ord, r.state, r.format, r.result, c.id
+    from ${lists({ id: "bytea", attempt_id: "bytea", token: "bigint", state: "text", format: "text", result: "text" })}
+    cross join lateral (
       select c.id from ${claims} c
       where ${heldByRequest} and c.kind = 'effect' and not c.disputed
         and not (c.cancel_requested and r.state = 'released')
       for update skip locked) c
+  ), put as (
+    update ${claims} c
+    set version = c.version + 1, state = m.state, settled_at = ${now}, result_format = m.format, result = m.result
+    from mine m where c.id = any (array(select id from mine)) and c.id = m.id
+    returning m.ord
   )
-  update ${claims} c
-  set version = c.version + 1, state = m.state, settled_at = ${now}, result_format = m.format, result = m.result
-  from mine m where c.id = any (array(select id from mine)) and c.id = m.id
-  returning m.ord as "ord"`),
+  select string_agg(ord::text, ' ') as "settled" from put`),
   };
 }

@@ -119,8 +119,8 @@ export function statements(schema: string): Statements {
 
     get: {
       text: `
-  select ${record} as "record" from unnest($1::text::text[]) as r (id)
-  cross join lateral (select * from ${claims} c where c.id = ${asBytes("r.id")} offset 0) c`,
+  select ${record} as "record" from unnest($1::text::bytea[]) as r (id)
+  cross join lateral (select * from ${claims} c where c.id = r.id offset 0) c`,
     },
 
     list: {

@@ -54,17 +54,20 @@ export function tryClaim(db: Database, request: ClaimRequest): ClaimResult {
 /** The token that was granted. With a ticket it is two statements. */
 export function grant(db: Database, request: ClaimRequest): number | undefined {
   const { kind, id, attemptId, ticketId = null } = request;
-  const [row] =
-    kind === "lock"
-      ? db.all(sql.claimLock, { ...parameters(request), ticketId })
-      : db.all(sql.claim, parameters(request));
+  const [row] = db.all(...statementFor(request));
   if (row?.attemptId !== attemptId) return undefined;
-  if (ticketId !== null) leave(db, id, ticketId);
+  if (kind === "lock" && ticketId !== null) leave(db, id, ticketId);
   return Number(row.token);
 }
 
+function statementFor(request: ClaimRequest): readonly [sql: string, parameters: Parameters] {
+  const { kind, seen, fence, ticketId = null } = request;
+  if (kind === "lock") return [sql.claimLock, { ...parameters(request), ticketId }];
+  return seen === null && fence === null ? [sql.claimNew, asked(request)] : [sql.claim, parameters(request)];
+}
+
 /** One by one: node:sqlite refuses a parameter that the statement does not name. */
-function parameters({ fence, ...request }: ClaimRequest): Parameters {
+function asked(request: ClaimRequest): Parameters {
   return {
     id: request.id,
     attemptId: request.attemptId,
@@ -78,7 +81,14 @@ function parameters({ fence, ...request }: ClaimRequest): Parameters {
     fingerprint: request.fingerprint,
     holder: request.holder,
     leaseMs: request.leaseMs,
-    seen: request.seen,
+  };
+}
+
+function parameters(request: ClaimRequest): Parameters {
+  const { fence, seen } = request;
+  return {
+    ...asked(request),
+    seen,
     fenceId: fence?.id ?? null,
     fenceAttemptId: fence?.attemptId ?? null,
     fenceToken: fence?.token ?? null,
@@ -97,7 +107,7 @@ export function settle(db: Database, settlement: Settlement): Settled {
 
 /** A claim that is open, and that nothing speaks against. */
 export function settleOpen(db: Database, { id, attemptId, token, state, payload }: Settlement): boolean {
-  return db.all(sql.settle, { id, attemptId, token, state, ...columnsOf(payload) }).length > 0;
+  return db.run(sql.settle, { id, attemptId, token, state, ...columnsOf(payload) }) > 0;
 }
 
 export function apply(db: Database, id: string, change: Judged<unknown>["change"]): void {

@@ -8,7 +8,7 @@ export interface SqliteHandle {
 
 interface Statement {
   all(...parameters: readonly Parameters[]): readonly Row[];
-  run(...parameters: readonly Parameters[]): unknown;
+  run(...parameters: readonly Parameters[]): { readonly changes: number | bigint };
 }
 
 export type Row = Readonly<Record<string, unknown>>;
@@ -18,7 +18,8 @@ export interface Database {
   exec(sql: string): void;
   /** For statements that return rows, and no others: the drivers differ there. */
   all(sql: string, parameters?: Parameters): readonly Row[];
-  run(sql: string, parameters: Parameters): void;
+  /** How many rows it changed. */
+  run(sql: string, parameters: Parameters): number;
   /** Whether the handle says that the user's own transaction is open. One that does not says it at `begin`. */
   readonly tellsTransactions: boolean;
   /** @throws an error that counts as busy, when the user's own transaction is open on this handle. */
@@ -45,7 +46,7 @@ export function database(handle: SqliteHandle): Database {
   return {
     exec: (sql) => void handle.exec(sql),
     all: (sql, parameters) => (parameters ? prepared(sql).all(parameters) : prepared(sql).all()),
-    run: (sql, parameters) => void prepared(sql).run(parameters),
+    run: (sql, parameters) => Number(prepared(sql).run(parameters).changes),
     tellsTransactions: typeof transactionOf(handle) === "boolean",
     refuseInTransaction() {
       if (transactionOf(handle) === true) throw busyInTransaction();

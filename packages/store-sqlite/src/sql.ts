@@ -17,16 +17,25 @@ export const record: string = `lower(hex(id)) as id, lower(hex(attempt_id)) as a
   created_at as createdAt, claimed_at as claimedAt, settled_at as settledAt, ${now} as readAt,
   abandoned, disputed, by_verdict as byVerdict, cancel_requested as cancelRequested, result_format as format, result as text`;
 
+const claimed = `id, namespace, kind, key, name, scope, turn, run_id, fingerprint, state, token, version, attempt_id, holder,
+    lease_ms, lease_until, created_at, claimed_at`;
+
+const granted = `unhex(:id), :namespace, :kind, :key, :name, :scope, :turn, :runId, :fingerprint, 'claimed', 1, 1,
+    unhex(:attemptId), :holder, :leaseMs, ${now} + :leaseMs, ${now}, ${now}`;
+
+/** A key without a row, outside of runs: what most claims are, at four fifths of the cost of the other. */
+export const claimNew: string = `
+  insert into twiceproof_claims (${claimed}) values (${granted})
+  on conflict (id) do nothing
+  returning lower(hex(attempt_id)) as attemptId, token`;
+
 /**
  * A key without a row, or the free row whose version the claimant names, under a lock that its run still holds. What
  * comes back is the row as written; nothing comes back when any of it is not so, and then nothing was written.
  */
 const claimIf = (turn: string): string => `
-  insert into twiceproof_claims as c (
-    id, namespace, kind, key, name, scope, turn, run_id, fingerprint, state, token, version, attempt_id, holder,
-    lease_ms, lease_until, created_at, claimed_at)
-  select unhex(:id), :namespace, :kind, :key, :name, :scope, :turn, :runId, :fingerprint, 'claimed', 1, 1,
-    unhex(:attemptId), :holder, :leaseMs, ${now} + :leaseMs, ${now}, ${now}
+  insert into twiceproof_claims as c (${claimed})
+  select ${granted}
   where (:fenceId is null or exists (
     select 1 from twiceproof_claims
     where id = unhex(:fenceId) and kind = 'lock' and attempt_id = unhex(:fenceAttemptId) and token = :fenceToken
@@ -65,8 +74,7 @@ export const renew: string = `
 export const settle: string = `
   update twiceproof_claims
   set version = version + 1, state = :state, settled_at = ${now}, result_format = :format, result = :text
-  where ${held} and disputed = 0 and not (kind = 'effect' and cancel_requested = 1 and :state = 'released')
-  returning token`;
+  where ${held} and disputed = 0 and not (kind = 'effect' and cancel_requested = 1 and :state = 'released')`;
 
 /** What `judgeSettlement` or `judgeVerdict` decided, on a row read in the same transaction. */
 export const decide: string = `
