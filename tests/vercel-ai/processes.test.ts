@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { approved, post, user } from "./support/client.ts";
 import { openPlace, type Place } from "./support/place.ts";
-import type { OnEnd } from "./support/processes.ts";
+import { atEnd } from "./support/processes.ts";
 import type { AiVersion, Post, Said } from "./support/protocol.ts";
 
 const versions: readonly AiVersion[] = ["ai-v5", "ai-v6", "ai-v7"];
@@ -11,15 +11,11 @@ describe.concurrent.each(versions)("two servers on one database, %s", (version) 
   let place: Place;
   let one: string;
   let two: string;
-  const ends: (() => void | Promise<void>)[] = [];
-  const onEnd: OnEnd = (run) => void ends.unshift(run);
+  const onEnd = atEnd();
   beforeAll(async () => {
     place = await openPlace(version, onEnd);
     const servers = await Promise.all([place.start(onEnd), place.start(onEnd)]);
     [one, two] = servers.map(({ url }) => url) as [string, string];
-  });
-  afterAll(async () => {
-    for (const run of ends) await run();
   });
 
   /** Each test has an order and a chat of its own. */
@@ -34,16 +30,16 @@ describe.concurrent.each(versions)("two servers on one database, %s", (version) 
   }
 
   // Version 5 has no approvals.
-  test.for(version === "ai-v5" ? [] : [true, false])(
-    "1: one approval, posted to both at once and later from a stale tab, with a lock: %s",
-    async (lock) => {
-      const order = `approved-${lock}`;
+  test.for<Partial<Post>>(version === "ai-v5" ? [] : [{}, { onBusy: "wait" }, { lock: false }])(
+    "1: one approval, posted to both at once and later from a stale tab: %j",
+    async (way) => {
+      const order = `approved-${Object.keys(way).join()}`;
       const request = { ...asking(order, charge(order)), approval: true };
       const answer = {
         ...request,
         messages: [...request.messages, approved(await post(one, request))],
         script: [end],
-        ...(lock ? {} : { lock: false as const }),
+        ...way,
       };
       const replies = await Promise.all([post(one, answer), post(two, answer)]);
       replies.push(await post(two, answer));
@@ -55,6 +51,47 @@ describe.concurrent.each(versions)("two servers on one database, %s", (version) 
       }
     },
   );
+
+  test("1: two messages at once, to two servers: one turn after the other, and both are kept", async () => {
+    const say = (text: string): Post => ({ id: "chat-turns", messages: [], script: [{ text }], load: true });
+    const turn = (name: string): Post => ({ ...say(`answer ${name}`), messages: [user(name, name)], onBusy: "wait" });
+    await Promise.all([post(one, turn("one")), post(two, turn("two"))]);
+    const { chunks } = await post(one, { ...say("that is all"), messages: [user("three", "three")] });
+    expect(chunks.length).toBeGreaterThan(0);
+    const saved = place.saved("chat-turns").map(({ parts }) => JSON.stringify(parts));
+    expect(saved).toHaveLength(6);
+    const [asked, answer, askedNext, answerNext] = saved.map((it) => /one|two/.exec(it)?.[0]);
+    expect([answer, answerNext]).toEqual([asked, askedNext]);
+    expect(new Set([asked, askedNext])).toEqual(new Set(["one", "two"]));
+  });
+
+  test("a client that leaves while it waits leaves the line, and its run does not begin", async () => {
+    await place.setBusy("line", true);
+    const first = post(one, asking("line", charge("line"), end));
+    await place.charged("line", 1);
+    const page = new AbortController();
+    const left = post(two, { ...asking("line", charge("line"), end), onBusy: "wait" }, page.signal);
+    await place.queued("chat-line", 1);
+    page.abort();
+    await expect(left).rejects.toThrow("abort");
+    await place.queued("chat-line", 0);
+    await place.setBusy("line", false);
+    expect((await first).outputs).toHaveLength(1);
+    expect(await asked(two, "line")).toBe(0);
+  });
+
+  test("5: interrupted by another server: the page gets the code, the call is recorded, the next turn has it", async () => {
+    await place.setBusy("stop", true);
+    const first = post(one, asking("stop", charge("stop"), end));
+    await place.charged("stop", 1);
+    const next: Post = { ...asking("stop", end), messages: [user("And?", "message-3")], load: true };
+    const second = post(two, { ...next, onBusy: "interrupt" });
+    expect((await first).errors.at(-1)).toMatch(/^RUN_CANCELLED: /);
+    expect((await second).errors).toEqual([]);
+    const [receipt, ...more] = await place.charges("stop");
+    expect(more).toEqual([]);
+    expect(JSON.stringify(place.saved("chat-stop"))).toContain(JSON.stringify({ id: receipt?.id }));
+  });
 
   test("1: the same body posted again, at once and later", async () => {
     const again = (call: string) => asking("again", charge("again", call), end);

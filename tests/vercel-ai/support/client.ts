@@ -22,19 +22,42 @@ export interface Reply {
 }
 
 /** What a page does: while another run has the chat, it posts the same again. */
-export async function post(server: string, body: Post, signal?: AbortSignal): Promise<Reply> {
+export async function post(
+  server: string,
+  body: Post,
+  signal?: AbortSignal,
+  heard?: (soFar: string) => void,
+): Promise<Reply> {
   const start = performance.now();
   for (;;) {
-    const response = await fetch(`${server}/chat`, {
+    const response = await fetch(`${server}/api/chat`, {
       method: "POST",
       body: JSON.stringify(body),
       signal: signal ?? null,
     });
-    if (response.status === 200) return read(await response.text());
+    if (response.status === 200) return read(await textOf(response, heard));
     if (response.status !== 409 || performance.now() - start > withinMs)
       throw new Error(`the server answered ${response.status}: ${await response.text()}`);
     await pause(100);
   }
+}
+
+async function textOf({ body }: Response, heard?: (soFar: string) => void): Promise<string> {
+  let text = "";
+  for await (const piece of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    text += piece;
+    heard?.(text);
+  }
+  return text;
+}
+
+/** What a page does whose run is told to stop; `stopping` resolves when that has reached the run. */
+export function postUntilStopped(server: string, body: Post): { reply: Promise<Reply>; stopping: Promise<void> } {
+  const { promise: stopping, resolve } = Promise.withResolvers<void>();
+  const reply = post(server, body, undefined, (soFar) => {
+    if (soFar.includes('"type":"abort"')) resolve();
+  });
+  return { reply, stopping };
 }
 
 function read(text: string): Reply {

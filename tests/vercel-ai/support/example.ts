@@ -25,9 +25,21 @@ export function start(mode: "start" | "dev", onEnd: OnEnd, env: Environment, cwd
   return serve([next, mode, "--hostname", "127.0.0.1", "--port", "0"], onEnd, { cwd, env });
 }
 
+export function startHono(onEnd: OnEnd, env: Environment): Promise<Served> {
+  const args = ["--disable-warning=ExperimentalWarning", "--conditions=@twiceproof/source", "hono.ts"];
+  return serve(args, onEnd, { cwd: example, env });
+}
+
+interface Look {
+  readonly resources: readonly string[];
+  readonly timers: number;
+  /** How many are open. */
+  readonly files: number;
+}
+
 export interface Imported {
-  readonly before: object;
-  readonly after: object;
+  readonly before: Look;
+  readonly after: Look;
   readonly exports: readonly string[];
 }
 
@@ -39,16 +51,6 @@ export async function importAlone(module: string, env: Environment): Promise<Imp
 
 /** For Node's `--import`. */
 export const countTimers: string = new URL("timers.ts", import.meta.url).href;
-
-/** Counts charges, in a process of its own. */
-export function startPaymentApi(onEnd: OnEnd): Promise<Served> {
-  return serve([join(example, "payment-api.ts")], onEnd);
-}
-
-export async function charges(api: Served, order: string): Promise<readonly { readonly id: string }[]> {
-  const response = await fetch(`${api.url}/charges?order=${order}`);
-  return (await response.json()) as { id: string }[];
-}
 
 /** A folder that is removed in the end. */
 export function folder(onEnd: OnEnd): string {

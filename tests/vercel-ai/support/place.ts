@@ -1,48 +1,41 @@
 import { join } from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { createTwiceproof } from "@twiceproof/core";
+import { sqliteStore } from "@twiceproof/store-sqlite";
+import { expect, vi } from "vitest";
 import { folder } from "./example.ts";
+import { openPaymentApi, type PaymentApi } from "./payment-api.ts";
 import { type OnEnd, type Served, serve } from "./processes.ts";
-import type { AiVersion, ServerSetup } from "./protocol.ts";
+import type { AiVersion, Message, ServerSetup } from "./protocol.ts";
+import { savedChat } from "./saved.ts";
 
-const withinMs = 60_000;
-const script = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
-
-export interface Place {
-  /** One more server, on the database that all share. One that is going to die should have a short lease. */
+export interface Place extends Omit<PaymentApi, "url"> {
+  /** The database that all servers share. */
+  readonly file: string;
+  /** One more server. One that is going to die should have a short lease. */
   start(onEnd: OnEnd, leaseMs?: number): Promise<Served>;
-  /** What the payment API charged for an order. */
-  charges(order: string): Promise<readonly { readonly id: string }[]>;
-  /** Resolves when so many charges were counted. */
-  charged(order: string, count: number): Promise<void>;
-  /** While it is busy, the payment API goes on charging for this order, and answers nobody. */
-  setBusy(order: string, busy: boolean): Promise<void>;
+  /** The chat as it was saved. */
+  saved(chat: string): readonly Message[];
+  /** Resolves when so many wait for the chat. */
+  queued(chat: string, count: number): Promise<void>;
 }
 
 export async function openPlace(version: AiVersion, onEnd: OnEnd): Promise<Place> {
   const file = join(folder(onEnd), "app.db");
-  const { url } = await serve([script("payments.ts")], onEnd);
-
-  async function charges(order: string): Promise<readonly { readonly id: string }[]> {
-    const response = await fetch(`${url}/charges?order=${order}`);
-    return (await response.json()) as { id: string }[];
-  }
-
+  const { url: payments, ...api } = await openPaymentApi(onEnd);
+  const script = fileURLToPath(new URL("server.ts", import.meta.url));
+  const tp = createTwiceproof({ store: sqliteStore(file) });
+  onEnd(() => tp.close());
+  const bound = { timeout: 60_000, interval: 20 };
   return {
-    charges,
+    ...api,
+    file,
+    saved: (chat) => savedChat(file, chat),
+    queued: (chat, count) =>
+      vi.waitFor(async () => expect(await tp.threads.get(chat)).toMatchObject({ queueDepth: count }), bound),
     start(end, leaseMs = 30_000) {
-      const setup: ServerSetup = { version, file, payments: url, leaseMs };
-      return serve(["--conditions=@twiceproof/source", script("server.ts"), JSON.stringify(setup)], end);
-    },
-    async charged(order, count) {
-      const start = performance.now();
-      while ((await charges(order)).length < count) {
-        if (performance.now() - start > withinMs) throw new Error(`waited ${withinMs} ms in vain for ${count} charges`);
-        await pause(20);
-      }
-    },
-    async setBusy(order, busy) {
-      await fetch(`${url}/busy?order=${order}`, { method: "PUT", body: JSON.stringify(busy) });
+      const setup: ServerSetup = { version, file, payments, leaseMs };
+      return serve(["--conditions=@twiceproof/source", script, JSON.stringify(setup)], end);
     },
   };
 }

@@ -1,12 +1,21 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { vi } from "vitest";
+import { afterAll, vi } from "vitest";
 
 /** Machines with two busy cores are slow: bounds are wide, and nothing waits for them to pass. */
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 });
 
 /** What ends with the test, or with the file. */
 export type OnEnd = (run: () => void | Promise<void>) => void;
+
+/** What ends with a file or a group of tests, last first. Unlike `afterAll` it may be called in hooks. */
+export function atEnd(): OnEnd {
+  const ends: (() => void | Promise<void>)[] = [];
+  afterAll(async () => {
+    for (const run of ends) await run();
+  });
+  return (run) => void ends.unshift(run);
+}
 
 export interface Launch {
   readonly cwd?: string;
@@ -17,6 +26,8 @@ export interface Served {
   readonly url: string;
   /** SIGKILL; resolves when the process is gone. */
   kill(): Promise<void>;
+  /** SIGTERM, as a deploy sends it. */
+  stop(): Promise<void>;
 }
 
 const living = new Set<ChildProcess>();
@@ -62,7 +73,7 @@ export async function serve(args: readonly string[], onEnd: OnEnd, options: Laun
   onEnd(() => end("SIGTERM"));
   for (let last: unknown; ; ) {
     const [url] = /http:\/\/[\w.]+:\d+/.exec(output()) ?? [];
-    if (url !== undefined) return { url, kill: () => end("SIGKILL") };
+    if (url !== undefined) return { url, kill: () => end("SIGKILL"), stop: () => end("SIGTERM") };
     if (last === "closed") throw new Error(`node ${args.join(" ")} ended:\n${output()}`);
     last = await Promise.race([...[child.stdout, child.stderr].map((it) => it && once(it, "data")), closed]);
   }

@@ -29,6 +29,9 @@ export interface Post {
   /** Whether a charge needs approval. */
   readonly approval?: boolean;
   readonly lock?: false;
+  readonly onBusy?: "wait" | "interrupt";
+  /** True: the messages come after those that are saved. */
+  readonly load?: true;
   /** False: an application that forgot `run.loop`. */
   readonly loop?: false;
 }

@@ -1,7 +1,7 @@
 "use client";
 
 import { useChat } from "@ai-sdk/react";
-import { lastAssistantMessageIsCompleteWithApprovalResponses } from "ai";
+import { DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses } from "ai";
 import type { ChatMessage } from "../../../lib/tools.ts";
 
 export function Chat({ id, saved }: { readonly id: string; readonly saved: readonly ChatMessage[] }) {
@@ -9,6 +9,8 @@ export function Chat({ id, saved }: { readonly id: string; readonly saved: reado
     id,
     messages: [...saved],
     resume: true,
+    // The answer to an approval goes on with the message that was saved.
+    transport: new DefaultChatTransport({ resumeStreamIsReplay: false }),
     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
   });
 
