@@ -9,13 +9,15 @@ import { orderReport } from "./order.ts";
 const schema = z.object({ topic: z.string() });
 const description = "Orders a research report on a topic. Takes long, and costs money.";
 
+/** Short, so that the demo is. By default a silent worker is believed for 30 s. */
+const leaseMs = 2_000;
+
 /** The tool, as Twiceproof runs it. */
 const research = defineEffect({
   name: "research",
   input: schema,
   run: ({ topic }, { idempotencyKey, signal }) => orderReport(topic, { idempotencyKey, signal }),
-  // Short, so that the demo is. By default a silent worker is believed for 30 s.
-  leaseMs: 2_000,
+  leaseMs,
 });
 
 /** The agent with Twiceproof: three lines are other ones. */
@@ -25,7 +27,7 @@ export async function guardedAgent(saver: BaseCheckpointSaver, tp: Twiceproof) {
     tools: [effectTool(research, { tp, description })],
     checkpointer: guardCheckpointer(saver, { tp }),
   });
-  return guardGraph(agent, { tp });
+  return guardGraph(agent, { tp, leaseMs });
 }
 
 /** The same agent without. */

@@ -1,4 +1,5 @@
-import { createTwiceproof, isInDoubt } from "@twiceproof/core";
+import { setTimeout as pause } from "node:timers/promises";
+import { createTwiceproof, findTwiceproofError, isInDoubt, isThreadBusy } from "@twiceproof/core";
 import { guardedAgent, plainAgent } from "./agent.ts";
 import { openDatabases } from "./databases.ts";
 import { say } from "./processes.ts";
@@ -20,7 +21,8 @@ export type WorkerSaid =
 const databases = openDatabases();
 const tp = createTwiceproof({ store: databases.store });
 
-async function work({ guarded, thread, runId, question }: Job): Promise<WorkerSaid> {
+async function work(job: Job): Promise<WorkerSaid> {
+  const { guarded, thread, runId, question } = job;
   const agent = guarded ? await guardedAgent(databases.saver, tp) : await plainAgent(databases.saver);
   const input = question === null ? null : { messages: [{ role: "user" as const, content: question }] };
   try {
@@ -29,8 +31,11 @@ async function work({ guarded, thread, runId, question }: Job): Promise<WorkerSa
     const { messages } = await agent.invoke(input as never, config);
     return { say: "answer", answer: messages.at(-1)?.text ?? "" };
   } catch (error) {
-    if (!isInDoubt(error)) throw error;
-    return { say: "in doubt", message: (error as Error).message };
+    if (isInDoubt(error)) return { say: "in doubt", message: (error as Error).message };
+    if (!isThreadBusy(error)) throw error;
+    // Another worker is at it, or was and has died: it is sent once more, as a queue does.
+    await pause(findTwiceproofError(error)?.retryAfterMs);
+    return await work(job);
   }
 }
 

@@ -32,7 +32,7 @@ export async function onThread<Result>(
     try {
       return await body(mark);
     } catch (error) {
-      throw findTwiceproofError(error, "RUN_LOST") ?? stopOf(run) ?? error;
+      throw findTwiceproofError(error, "RUN_LOST") ?? stopOf(mark.lost) ?? stopOf(run) ?? error;
     } finally {
       mark.over = true;
       await Promise.allSettled(mark.writes);
@@ -51,7 +51,7 @@ export async function onThread<Result>(
 }
 
 /** Why the run was stopped, when it was not its caller who did. */
-function stopOf({ signal }: Run): unknown {
+function stopOf({ signal }: Pick<Run, "signal">): unknown {
   return signal.aborted ? findTwiceproofError(signal.reason, "RUN_LOST", "RUN_CANCELLED") : undefined;
 }
 
