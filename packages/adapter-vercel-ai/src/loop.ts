@@ -26,6 +26,8 @@ export function loopOf<Stop extends StopCondition, Prepare extends PrepareStep>(
 ): Loop<Stop, Prepare> {
   const checked = (step: Parameters<PrepareStep>[0]): unknown => {
     throwIfInDoubt(chat);
+    // The first releases of 5 heed no abort while a tool works.
+    signal.throwIfAborted();
     refuseWithoutTurn(chat);
     return prepareStep?.(step);
   };
