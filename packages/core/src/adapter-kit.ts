@@ -3,6 +3,7 @@
 import "./node-version.ts";
 
 export { canonical } from "./canonical.ts";
+export { isInsideEffect } from "./chain.ts";
 export { checkRules, ruleNames } from "./effect.ts";
 export { digest } from "./id.ts";
 export { checkName, checkOptions, checkScope } from "./validate.ts";

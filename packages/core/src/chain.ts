@@ -35,6 +35,11 @@ export function frames(): Frame[] {
   return all;
 }
 
+/** Whether an effect is under way around this call: what it throws then counts as that effect's, and what it returns as its result. */
+export function isInsideEffect(): boolean {
+  return frames().some(({ kind }) => kind === "effect");
+}
+
 function living(frame: Frame | undefined): Frame | undefined {
   let next = frame;
   while (next?.over) next = next.outer;

@@ -1,4 +1,4 @@
-import { frames } from "./chain.ts";
+import { isInsideEffect } from "./chain.ts";
 import { type Codec, type CodecType, createCodec } from "./codec.ts";
 import { TwiceproofError } from "./errors.ts";
 import type { TwiceproofEvent } from "./events.ts";
@@ -137,7 +137,7 @@ export function refuseWhenClosing(kernel: Kernel): void {
 }
 
 export function isClosing(kernel: Kernel): boolean {
-  return kernel.closing && !frames().some((frame) => frame.kind === "effect");
+  return kernel.closing && !isInsideEffect();
 }
 
 export function closed(): TwiceproofError {

@@ -3,17 +3,24 @@ import type { Effect } from "./effect.ts";
 import type { TwiceproofError } from "./errors.ts";
 import type { Kernel } from "./kernel.ts";
 import { type CallOptions, prepare, type RunPlace } from "./prepare.ts";
-import { inDoubt, keyReused, notExecutedError, refusal, resultUnavailable, running } from "./problems.ts";
+import { inDoubt, keyReused, notExecutedError, refusal, running } from "./problems.ts";
 import { replay } from "./replay.ts";
 import { decodeWhy } from "./why.ts";
 
 /** What is on record of a call. `error` is what `once` would throw of it, and its message what a model may be told. */
 export type Recorded<Result = unknown> =
   /** Never claimed, or its row was removed. */
-  | { readonly state: "none" }
+  { readonly state: "none" } | (Found<Result> & FoundWhere);
+
+type Found<Result> =
   | { readonly state: "completed"; readonly result: Result }
   | { readonly state: "unavailable"; readonly error: TwiceproofError }
   | { readonly state: "running" | "in-doubt" | "failed" | "released" | "key-reused"; readonly error: TwiceproofError };
+
+interface FoundWhere {
+  /** Of the call that was made: its thread. A key is global, so with one it may be somebody else's. Null: made without a scope. */
+  readonly scope: string | null;
+}
 
 /**
  * What is on record of this call, without making it: nothing is claimed, awaited or asked of `reconcile`.
@@ -39,19 +46,26 @@ export function createRecorded(kernel: Kernel, run?: RunPlace): RecordedOf {
     const call = { id, name, codec: kernel.codecWith(effect.types) };
     const record = await read(kernel, id);
     if (record === null) return { state: "none" };
-    if (record.fingerprint !== fingerprint) return { state: "key-reused", error: keyReused(call, record) };
+    const { scope } = record;
+    if (record.fingerprint !== fingerprint) return { state: "key-reused", error: keyReused(call, record), scope };
     switch (record.state) {
       case "completed":
-        if (record.payload === null) return { state: "unavailable", error: resultUnavailable(call) };
-        return { state: "completed", result: await replay(call, record) };
+        return await replay(call, record).then(
+          (result) => ({ state: "completed", result, scope }) as const,
+          (error: TwiceproofError) => ({ state: "unavailable", error, scope }) as const,
+        );
       case "claimed":
-        return { state: "running", error: running(call, record) };
+        return { state: "running", error: running(call, record), scope };
       case "in-doubt":
-        return { state: "in-doubt", error: inDoubt(call, { record }) };
+        return { state: "in-doubt", error: inDoubt(call, { record }), scope };
       case "failed":
-        return { state: "failed", error: refusal(call, await decodeWhy(kernel.codec, record.payload)) };
+        return { state: "failed", error: refusal(call, await decodeWhy(kernel.codec, record.payload)), scope };
       case "released":
-        return { state: "released", error: notExecutedError(call, await decodeWhy(kernel.codec, record.payload)) };
+        return {
+          state: "released",
+          error: notExecutedError(call, await decodeWhy(kernel.codec, record.payload)),
+          scope,
+        };
       case "lapsed":
         // Of locks only.
         return { state: "none" };

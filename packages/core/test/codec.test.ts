@@ -419,7 +419,11 @@ describe("an effect with types of its own", () => {
       expect(total).toBeInstanceOf(Money);
       expect(total).toEqual(new Money(5));
     }
-    expect(await tp.recorded(price, undefined)).toEqual({ state: "completed", result: { total: new Money(5) } });
+    expect(await tp.recorded(price, undefined)).toMatchObject({ state: "completed", result: { total: new Money(5) } });
+    expect(await tp.recorded({ ...price, types: [] }, undefined)).toMatchObject({
+      state: "unavailable",
+      error: { code: "EFFECT_RESULT_UNAVAILABLE" },
+    });
     const lost = { ...price, key: () => "price:2", reconcile: () => done({ total: new Money(7) }) };
     const failing = { ...lost, reconcile: undefined, run: () => Promise.reject(new Error("cut")) };
     await rejection(tp.once(failing, undefined));

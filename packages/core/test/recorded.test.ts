@@ -28,7 +28,7 @@ describe("what is on record of a call", () => {
     open();
     await running;
     const claims = asked("claim").length;
-    expect(await worker().recorded(never, 1, place)).toEqual({ state: "completed", result: undefined });
+    expect(await worker().recorded(never, 1, place)).toEqual({ state: "completed", result: undefined, scope: "t" });
     const other = await tp.recorded(never, 2, { key: "k:1" });
     expect(other).toEqual({ state: "none" });
     expect(asked("claim")).toHaveLength(claims);
@@ -66,7 +66,28 @@ describe("what is on record of a call", () => {
     );
     await tp.withRun({ thread: "t" }, async (run) => {
       expect(await run.recorded(charge(notRun), 1)).toEqual({ state: "none" });
-      expect(await run.recorded(charge(notRun), 1, { turn: "m1" })).toEqual({ state: "completed", result: "ok" });
+      expect(await run.recorded(charge(notRun), 1, { turn: "m1" })).toEqual({
+        state: "completed",
+        result: "ok",
+        scope: "t",
+      });
+    });
+  });
+
+  it("says whose call it was, where a key is global", async () => {
+    const { tp } = world();
+    const body = charge(() => "ok");
+    await tp.withRun({ thread: "ana/1" }, (run) => run.once(body, 1, { key: "charge:7" }));
+    await tp.once(body, 1, { key: "charge:8" });
+    await tp.withRun({ thread: "bob/1" }, async (run) => {
+      const [own, same, changed] = [
+        await run.recorded(body, 1, { key: "charge:8" }),
+        await run.recorded(body, 1, { key: "charge:7" }),
+        await run.recorded(body, 2, { key: "charge:7" }),
+      ];
+      expect(own).toMatchObject({ state: "completed", scope: null });
+      expect(same).toMatchObject({ state: "completed", scope: "ana/1" });
+      expect(changed).toMatchObject({ state: "key-reused", scope: "ana/1" });
     });
   });
 
