@@ -15,7 +15,7 @@ export interface WorkerSetup {
   /** Without, the same agent on the same saver. */
   readonly guarded: boolean;
   readonly onBusy?: "reject" | "wait" | "interrupt";
-  /** Of the thread's lock. A second, where a test waits for its end. */
+  /** Of the thread's lock. Four seconds: tests wait for its end, and on a busy machine a living worker must not lose it. */
   readonly leaseMs?: number;
   /** After its work the tool waits to be let on. */
   readonly stops?: boolean;

@@ -44,7 +44,7 @@ const graph = setup.guarded
         tools: [effectTool(research, { tp, description })],
         checkpointer: saver,
       }),
-      { tp, onBusy: setup.onBusy, maxQueue: 20, maxWaitMs: 50_000, leaseMs: setup.leaseMs ?? 1_000 },
+      { tp, onBusy: setup.onBusy, maxQueue: 20, maxWaitMs: 50_000, leaseMs: setup.leaseMs ?? 4_000 },
     )
   : createAgent({
       model: curiousModel(),
