@@ -19,11 +19,11 @@ export function app(): App {
 }
 
 function open(): App {
-  const database = new Database(process.env.DATABASE ?? "app.db");
+  const file = process.env.DATABASE ?? "app.db";
+  const database = new Database(file);
   database.pragma("journal_mode = wal");
-  database.pragma("busy_timeout = 50");
   database.exec("create table if not exists chats (id text primary key, messages text not null)");
-  return { database, tp: createTwiceproof({ store: sqliteStore(database) }) };
+  return { database, tp: createTwiceproof({ store: sqliteStore(file) }) };
 }
 
 export function loadChat(id: string): ChatMessage[] {

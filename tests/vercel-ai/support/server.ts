@@ -19,9 +19,8 @@ const majors = { "ai-v5": () => import("ai-v5"), "ai-v6": () => import("ai-v6"),
 const sdk = (await majors[version]()) as unknown as typeof import("ai-v6");
 const database = new Database(file);
 database.pragma("journal_mode = wal");
-database.pragma("busy_timeout = 50");
 database.exec("create table if not exists chats (id text primary key, messages text not null)");
-const tp = createTwiceproof({ store: sqliteStore(database) });
+const tp = createTwiceproof({ store: sqliteStore(file) });
 /** How often the model was asked, by chat. */
 const asked = new Map<string, number>();
 
