@@ -127,5 +127,6 @@ export function retryAfterMs(record: ClaimRecord, atMost: number): number {
 
 /** The reason of the holder's signal: somebody wants it to stop, and it still holds what it holds. */
 export function askedToStop(code: "EFFECT_IN_DOUBT" | "RUN_CANCELLED" | "LOCK_LOST", id: string): TwiceproofError {
-  return new TwiceproofError(code, "The holder was asked to stop.", { id, ref: shortRef(id) });
+  const who = code === "RUN_CANCELLED" ? "This run" : "The holder";
+  return new TwiceproofError(code, `${who} was asked to stop.`, { id, ref: shortRef(id) });
 }
