@@ -1,11 +1,11 @@
-import { type Twiceproof, TwiceproofError } from "@twiceproof/core";
+import type { Twiceproof } from "@twiceproof/core";
 import { checkOptions } from "@twiceproof/core/adapter";
 import { settleResumed } from "./doubt.ts";
 import { toolsIn } from "./find-tool.ts";
-import { guardOfCheckpointer } from "./guard-checkpointer.ts";
+import { checkCheckpointer, type Graph, invalid, pregelOf } from "./graph.ts";
 import { isNested } from "./nested.ts";
 import { checkTp } from "./rules.ts";
-import { type AnyPregel, completeConfig, givenRunId, type RunConfig, startOf, threadOf } from "./run-config.ts";
+import { completeConfig, givenRunId, type RunConfig, startOf, threadOf } from "./run-config.ts";
 import { outerRunOf, type RunMark, withMark } from "./run-mark.ts";
 import { runStream } from "./run-stream.ts";
 import { type LockOptions, lockOptionNames, onThread } from "./thread-run.ts";
@@ -19,17 +19,6 @@ export interface GuardGraphOptions extends LockOptions {
    * finished. `stop`: returns with `__interrupt__`, for callers that show interrupts to people.
    */
   readonly inDoubt?: "throw" | "stop" | undefined;
-}
-
-/** A compiled graph, an agent of langchain's, or an entrypoint of the functional API. */
-interface Graph {
-  invoke(input: unknown, config?: RunConfig): Promise<unknown>;
-  stream(input: unknown, config?: RunConfig): Promise<AsyncIterable<unknown>>;
-  streamEvents(input: unknown, config: RunConfig, ...rest: unknown[]): AsyncIterable<unknown> | Promise<unknown>;
-  _streamIterator(input: unknown, config?: RunConfig): AsyncIterable<unknown>;
-  updateState(config: RunConfig, ...rest: unknown[]): Promise<unknown>;
-  bulkUpdateState(config: RunConfig, ...rest: unknown[]): Promise<unknown>;
-  withConfig(config: unknown): Graph;
 }
 
 const optionNames: Record<keyof GuardGraphOptions, true> = { tp: true, inDoubt: true, ...lockOptionNames };
@@ -155,26 +144,4 @@ export function guardGraph<G extends object>(graph: G, options: GuardGraphOption
     },
   });
   return guarded;
-}
-
-/** An agent of langchain's holds its graph. */
-function pregelOf(graph: object): AnyPregel {
-  const inner = "lg_is_pregel" in graph ? graph : (graph as { graph?: unknown }).graph;
-  if (typeof (inner as AnyPregel | undefined)?.getState !== "function")
-    throw invalid("`guardGraph` takes a compiled graph, an agent of createAgent, or an entrypoint");
-  return inner as AnyPregel;
-}
-
-function checkCheckpointer(checkpointer: unknown, tp: Twiceproof): void {
-  const guard = typeof checkpointer === "object" && checkpointer !== null && guardOfCheckpointer(checkpointer);
-  if (!guard)
-    throw invalid(
-      "The graph's checkpointer is missing or is not guarded. Compile it with `checkpointer: guardCheckpointer(saver, { tp })`",
-    );
-  if (guard.store !== tp.store)
-    throw invalid("The graph and its checkpointer are guarded on two different stores: give both the same `tp`");
-}
-
-function invalid(rule: string): TwiceproofError {
-  return new TwiceproofError("INVALID_ARGUMENT", `${rule}.`);
 }

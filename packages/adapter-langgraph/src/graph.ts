@@ -1,0 +1,36 @@
+import { type Twiceproof, TwiceproofError } from "@twiceproof/core";
+import { guardOfCheckpointer } from "./guard-checkpointer.ts";
+import type { AnyPregel, RunConfig } from "./run-config.ts";
+
+/** A compiled graph, an agent of langchain's, or an entrypoint of the functional API. */
+export interface Graph {
+  invoke(input: unknown, config?: RunConfig): Promise<unknown>;
+  stream(input: unknown, config?: RunConfig): Promise<AsyncIterable<unknown>>;
+  streamEvents(input: unknown, config: RunConfig, ...rest: unknown[]): AsyncIterable<unknown> | Promise<unknown>;
+  _streamIterator(input: unknown, config?: RunConfig): AsyncIterable<unknown>;
+  updateState(config: RunConfig, ...rest: unknown[]): Promise<unknown>;
+  bulkUpdateState(config: RunConfig, ...rest: unknown[]): Promise<unknown>;
+  withConfig(config: unknown): Graph;
+}
+
+/** An agent of langchain's holds its graph. */
+export function pregelOf(graph: object): AnyPregel {
+  const inner = "lg_is_pregel" in graph ? graph : (graph as { graph?: unknown }).graph;
+  if (typeof (inner as AnyPregel | undefined)?.getState !== "function")
+    throw invalid("`guardGraph` takes a compiled graph, an agent of createAgent, or an entrypoint");
+  return inner as AnyPregel;
+}
+
+export function checkCheckpointer(checkpointer: unknown, tp: Twiceproof): void {
+  const guard = typeof checkpointer === "object" && checkpointer !== null && guardOfCheckpointer(checkpointer);
+  if (!guard)
+    throw invalid(
+      "The graph's checkpointer is missing or is not guarded. Compile it with `checkpointer: guardCheckpointer(saver, { tp })`",
+    );
+  if (guard.store !== tp.store)
+    throw invalid("The graph and its checkpointer are guarded on two different stores: give both the same `tp`");
+}
+
+export function invalid(rule: string): TwiceproofError {
+  return new TwiceproofError("INVALID_ARGUMENT", `${rule}.`);
+}
