@@ -1,12 +1,19 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
-import { type BaseCheckpointSaver, emptyCheckpoint } from "@langchain/langgraph";
+import {
+  type BaseCheckpointSaver,
+  emptyCheckpoint,
+  MemorySaver,
+  MessagesAnnotation,
+  START,
+  StateGraph,
+} from "@langchain/langgraph";
 import { SqliteSaver } from "@langchain/langgraph-checkpoint-sqlite";
 import { createTwiceproof, memoryStore } from "@twiceproof/core";
 import { sqliteStore } from "@twiceproof/store-sqlite";
 import Database from "better-sqlite3";
 import type { Pool } from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { guardCheckpointer } from "../src/index.ts";
+import { guardCheckpointer, guardGraph } from "../src/index.ts";
 import { apart, type Kept, together } from "./support/places.ts";
 import { config, echo, rows, say, texts, thread, unlock } from "./support/thread.ts";
 import { gate, rejection, until } from "./support/waiting.ts";
@@ -145,6 +152,34 @@ describe("a takeover while a PostgresSaver is in the midst of a write", () => {
     expect(await run).toBe("RUN_LOST");
     expect(await rows(kept)).toBeGreaterThan(before);
   });
+});
+
+it("14: a save that was refused in the background stops the run at once, and not only at its end", async () => {
+  const store = memoryStore();
+  // Its heartbeat hears of nothing.
+  const tp = createTwiceproof({ store: { ...store, renew: async (all) => all.map(() => "busy" as const) } });
+  let wentOn = false;
+  const graph = new StateGraph(MessagesAnnotation)
+    .addNode("loses", async () => {
+      // By another worker: this one would hear of it before it saves.
+      await unlock(createTwiceproof({ store }));
+      return {};
+    })
+    .addNode("is stopped", async (_, { signal }) => {
+      await until(() => signal?.aborted === true);
+      return {};
+    })
+    .addNode("goes on", () => {
+      wentOn = true;
+      return {};
+    })
+    .addEdge(START, "loses")
+    .addEdge("loses", "is stopped")
+    .addEdge("is stopped", "goes on")
+    .compile({ checkpointer: guardCheckpointer(new MemorySaver(), { tp }) });
+  const run = guardGraph(graph, { tp }).invoke(say("one"), { ...config, durability: "async" });
+  expect(await rejection(run)).toMatchObject({ code: "RUN_LOST" });
+  expect(wentOn).toBe(false);
 });
 
 it("14: SqliteSaver: the write lock, the look at the claim and the write are one transaction", async () => {
