@@ -1,4 +1,3 @@
-import type { Goal } from "./goals.ts";
 import type { Level, Measured, Range } from "./measure.ts";
 import type { Round } from "./round.ts";
 
@@ -38,8 +37,4 @@ function range({ median, least, most }: Range): string {
 
 function line(cells: readonly string[]): string {
   return cells.map((cell, index) => cell.padStart(widths[index] ?? 0)).join(" ");
-}
-
-export function goalLine({ name, figure, target, met }: Goal): string {
-  return `goal ${name}: ${figure} (goal ${target}) ${met ? "met" : "missed"}`;
 }

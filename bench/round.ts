@@ -1,6 +1,6 @@
 import type { Side } from "./side.ts";
 
-interface Spread {
+export interface Spread {
   readonly p50Ms: number;
   readonly p99Ms: number;
 }
@@ -41,7 +41,7 @@ export async function round(side: Side, key: () => string, callers: number, forM
   };
 }
 
-function spread(values: readonly number[]): Spread {
+export function spread(values: readonly number[]): Spread {
   const sorted = values.toSorted((a, b) => a - b);
   return { p50Ms: quantile(sorted, 0.5), p99Ms: quantile(sorted, 0.99) };
 }

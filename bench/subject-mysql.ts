@@ -1,26 +1,12 @@
 import { mysqlStore } from "@twiceproof/store-mysql";
-import { startServer } from "@twiceproof/test-servers";
 import { createPool, type Pool, type RowDataPacket } from "mysql2/promise";
+import { openMysql } from "./open.ts";
 import { coreSide, fact, result, type Side } from "./side.ts";
 import { type Counted, countedReplays, type Subject } from "./subject.ts";
-import { versionOf } from "./version.ts";
-
-const settings = { "innodb-buffer-pool-size": "256M" };
 
 export async function mysqlSubject(name: "mariadb" | "mysql"): Promise<Subject> {
-  const server = await startServer(name, { settings });
-  const outside = createPool({ uri: server.url, connectionLimit: 1 });
-  await outside.query("create database bench");
-  await outside.end();
-  const uri = new URL("/bench", server.url).href;
-  const pool = createPool({ uri });
+  const { uri, pool, versions, close } = await openMysql(name);
   const store = mysqlStore(pool);
-
-  async function close(): Promise<void> {
-    await pool.end();
-    await server.stop();
-  }
-
   try {
     await store.migrate();
     await pool.query(plainTable);
@@ -30,7 +16,7 @@ export async function mysqlSubject(name: "mariadb" | "mysql"): Promise<Subject> 
   }
   return {
     name,
-    versions: { [name]: server.version, mysql2: versionOf("mysql2") },
+    versions,
     core: coreSide(store),
     byHand: byHand(pool),
     countReplays: () => countReplays(name, uri),

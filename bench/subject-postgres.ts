@@ -1,23 +1,14 @@
 import { postgresStore } from "@twiceproof/store-postgres";
 import { startServer } from "@twiceproof/test-servers";
 import { Pool } from "pg";
+import { openPostgres } from "./open.ts";
 import { findPgbench } from "./pgbench.ts";
 import { coreSide, fact, result, type Side } from "./side.ts";
 import { type Counted, countedReplays, type Subject } from "./subject.ts";
-import { versionOf } from "./version.ts";
-
-const settings = { shared_buffers: "256MB", max_wal_size: "4GB" };
 
 export async function postgresSubject(): Promise<Subject> {
-  const server = await startServer("postgres", { settings });
-  const pool = new Pool({ connectionString: server.url });
+  const { url, pool, versions, close } = await openPostgres();
   const store = postgresStore(pool);
-
-  async function close(): Promise<void> {
-    await pool.end();
-    await server.stop();
-  }
-
   try {
     await store.migrate();
     await pool.query(plainTable);
@@ -27,10 +18,10 @@ export async function postgresSubject(): Promise<Subject> {
   }
   return {
     name: "postgres",
-    versions: { postgres: server.version, pg: versionOf("pg") },
+    versions,
     core: coreSide(store),
     byHand: byHand(pool),
-    pgbench: findPgbench(server.url),
+    pgbench: findPgbench(url),
     countReplays,
     close,
   };

@@ -1,25 +1,18 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { sqliteStore } from "@twiceproof/store-sqlite";
 import Database from "better-sqlite3";
+import { openSqlite } from "./open.ts";
 import { coreSide, fact, result, type Side } from "./side.ts";
 import { countedReplays, type Subject } from "./subject.ts";
-import { versionOf } from "./version.ts";
 
 export async function sqliteSubject(): Promise<Subject> {
-  const directory = mkdtempSync(join(tmpdir(), "twiceproof-bench-"));
-  const db = new Database(join(directory, "bench.db"), { timeout: 50 });
-  db.pragma("journal_mode = wal");
-  db.pragma("synchronous = full");
-  const outside = new Database(join(directory, "bench.db"));
+  const { file, db, versions, close } = openSqlite();
+  const outside = new Database(file);
   const core = coreSide(sqliteStore(db));
   await (await core.claim("the first, which migrates"))();
-  const driver = "better-sqlite3";
 
   return {
     name: "sqlite",
-    versions: { sqlite: String(db.prepare("select sqlite_version()").pluck().get()), [driver]: versionOf(driver) },
+    versions,
     core,
     byHand: byHand(db),
     countReplays: () =>
@@ -36,8 +29,7 @@ export async function sqliteSubject(): Promise<Subject> {
       }),
     async close() {
       outside.close();
-      db.close();
-      rmSync(directory, { recursive: true });
+      await close();
     },
   };
 }
