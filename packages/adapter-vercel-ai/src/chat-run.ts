@@ -16,8 +16,9 @@ export interface ChatRun extends Omit<Run, "turn"> {
   tools<Tools extends Record<string, object>>(tools: Tools, kinds: Kinds<Tools>, rules?: RulesOf<Tools>): Tools;
   /**
    * Mends a saved chat from the record, for `convertToModelMessages`: a call that lost its end gets its result, or the
-   * fixed text of what is known. A call that is not on record stays as it is. It also tells the run its turn, the last user
-   * message. Call it after `tools` when one of them has a `key`.
+   * fixed text of what is known. A call that is not on record of this thread stays as it is. One of this turn whose outcome
+   * is not known counts as a doubt of this run. It also tells the run its turn, the last user message. Call it after `tools`
+   * when one of them has a `key`.
    */
   repair<M extends ChatMessage>(messages: readonly M[]): Promise<M[]>;
   /**
@@ -29,7 +30,7 @@ export interface ChatRun extends Omit<Run, "turn"> {
   ): Loop<Stop, Prepare>;
   /** `onError` for the UI stream: the page gets `EFFECT_IN_DOUBT: …`, and of errors that are not ours what the SDK says by itself. */
   readonly stream: { readonly onError: (error: unknown) => string };
-  /** The calls of this run whose outcome is not known. */
+  /** The calls of this run, and of its turn as far as `repair` met them, whose outcome is not known. */
   doubts(): readonly ToolDoubt[];
   /** For `generateText`, whose loop ends with a doubt as if nothing was wrong. @throws TwiceproofError of the first doubt */
   throwIfInDoubt(): void;
@@ -63,7 +64,7 @@ export function createChatRun(run: Run, chat: Chat): ChatRun {
     recorded,
     tools: (tools, kinds, rules) => guardTools(tools, { kinds, rules, run: chatRun }),
     repair: (messages) => repair(chat, chatRun, messages),
-    loop: (options) => loopOf(chat, run.signal, options),
+    loop: (options) => loopOf(chat, options),
     stream: { onError: (error) => errorText(error) ?? hidden },
     doubts: () => chat.doubts.map(({ tool, toolCallId, error }) => ({ tool, toolCallId, error })),
     throwIfInDoubt: () => throwIfInDoubt(chat),

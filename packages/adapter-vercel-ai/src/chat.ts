@@ -24,13 +24,18 @@ export interface Chat {
   readonly pending: Set<Promise<unknown>>;
   /** Tools that `repair` met before they were guarded: it had to take them for tools without a key. */
   readonly guessed: Set<string>;
+  /** The run's. */
+  readonly signal: AbortSignal;
+  /** The body of the run is through, and what it left running is waited for. */
+  over: boolean;
 }
 
 /** A symbol of the registry, because bundles come twice. The number goes up when the shape changes. */
 const chatKey = Symbol.for("twiceproof.chat/1");
 
-export function newChat(ownTurn: string | undefined): Chat {
-  return { ownTurn, turn: ownTurn, guards: new Map(), doubts: [], pending: new Set(), guessed: new Set() };
+export function newChat(ownTurn: string | undefined, signal: AbortSignal): Chat {
+  const guards = new Map();
+  return { ownTurn, turn: ownTurn, guards, doubts: [], pending: new Set(), guessed: new Set(), signal, over: false };
 }
 
 export function attach<R extends object>(run: R, chat: Chat): R {
@@ -49,9 +54,20 @@ export function enlist({ guards, guessed }: Chat, name: string, guard: Guard): v
       name,
       "two tools of this run have this name, or one has two sets of rules. Guard it once, and share it.",
     );
-  if (guessed.has(name) && guard.rules.key !== undefined)
-    throw invalid(name, "it has a `key`, without which `run.repair` cannot find its calls: call `run.tools` first.");
+  const { key } = guard.rules;
+  if (guessed.has(name) && (key !== undefined || guard.name !== name || guard.effect?.types !== undefined))
+    throw invalid(
+      name,
+      `\`run.repair\` cannot find its calls without its ${key ? "`key`" : "effect"}: call \`run.tools\` first.`,
+    );
   guards.set(name, guard);
+}
+
+/** Once for each call: a chat may be repaired twice, and a call that was met there may be made again. */
+export function noteDoubt({ doubts }: Chat, doubt: Chat["doubts"][number]): void {
+  const { tool, toolCallId, error } = doubt;
+  if (!doubts.some((it) => it.tool === tool && it.toolCallId === toolCallId && it.error.id === error.id))
+    doubts.push(doubt);
 }
 
 /**

@@ -8,7 +8,7 @@ export interface Drained {
    * that saves the chat; rejects when the stream breaks off. Whoever reads `response` is not told before `end`.
    */
   readonly read: Promise<void>;
-  /** With the error that the run ended with: a page is told its code, when it is ours. */
+  /** With the error that the run ended with: a page is told its code, when it is ours; who is `strict` gets the error itself. */
   end(error?: unknown): void;
 }
 
@@ -16,12 +16,17 @@ export interface Drained {
  * Reads the response to its end, whether or not its caller does, so that it streams on when the page is closed or when
  * nobody ever reads it. (Not `tee`: there, who cancels waits for the other branch.)
  */
-export function drained(response: Response): Drained {
+export function drained(response: Response, strict: boolean): Drained {
   if (typeof response?.status !== "number" || !("body" in response))
     throw new TwiceproofError("INVALID_ARGUMENT", "The handler of `withRun` must return a Response.");
+  if (response.bodyUsed || response.body?.locked)
+    throw new TwiceproofError(
+      "INVALID_ARGUMENT",
+      "The Response that the handler of `withRun` returned was read already: return a new one for each request.",
+    );
   const { body } = response;
   if (body === null) return { response, read: Promise.resolve(), end: () => undefined };
-  const forChat = response.headers.has("x-vercel-ai-ui-message-stream");
+  const forChat = !strict && response.headers.has("x-vercel-ai-ui-message-stream");
   let to: ReadableStreamDefaultController<Uint8Array> | undefined;
   let closing: Uint8Array | undefined;
   let broken = false;
@@ -50,7 +55,7 @@ export function drained(response: Response): Drained {
     read: pump(body.getReader()),
     end(error) {
       const text = forChat ? errorText(error) : undefined;
-      if (text === undefined && (broken || isLost(error))) return to?.error(error);
+      if (text === undefined && (broken || isLost(error) || (strict && error !== undefined))) return to?.error(error);
       if (text !== undefined) to?.enqueue(event({ type: "error", errorText: text }));
       if (closing !== undefined) to?.enqueue(closing);
       to?.close();

@@ -30,6 +30,8 @@ export function guarded<T extends object>(name: string, tool: T, rules: AnyRules
   if (typeof tool !== "object" || tool === null) throw invalid(name, "it is no tool.");
   const { execute } = tool as { readonly execute?: Execute };
   checkToolRules(name, rules);
+  const isRead = kindIn(rules) === "read";
+  if (isRead) refuseRules(name, rules);
   checkPlace(name, place, rules.key !== undefined);
   if (execute === undefined) return tool;
   if (typeof execute !== "function") throw invalid(name, "its `execute` is no function.");
@@ -40,9 +42,16 @@ export function guarded<T extends object>(name: string, tool: T, rules: AnyRules
     if (!isEqual(before, guard)) throw invalid(name, "it is guarded already, with other rules or in another run.");
     return tool;
   }
-  if (kindIn(rules) === "read") return tool;
+  if (isRead) return tool;
   if (chat) enlist(chat, name, guard);
   return withExecute(tool, executeOf(guard, tool, execute), guard);
+}
+
+/** They would silently not hold. */
+function refuseRules(name: string, rules: AnyRules): void {
+  const rule = Object.entries(rules).find(([rule, value]) => rule !== "kind" && value !== undefined)?.[0];
+  if (rule !== undefined)
+    throw invalid(name, `a \`read\` is passed through as it is, so the rule \`${rule}\` cannot hold.`);
 }
 
 /** It never uses its own `this`: some agents take `execute` off its tool. */

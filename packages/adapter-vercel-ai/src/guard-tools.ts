@@ -1,3 +1,4 @@
+import { TwiceproofError } from "@twiceproof/core";
 import { checkOptions } from "@twiceproof/core/adapter";
 import { chatOf, enlist } from "./chat.ts";
 import { guardOf, kindIn } from "./guard.ts";
@@ -22,6 +23,7 @@ export function guardTools<Tools extends Record<string, object>>(
   options: GuardToolsOptions<Tools>,
 ): Tools {
   checkOptions("guardTools", options, { kinds: true, rules: true, ...placeNames });
+  checkTools(tools);
   const { kinds, rules = {} as RulesOf<Tools> } = options;
   const place = placeOf(options);
   for (const name of Object.keys(rules))
@@ -33,6 +35,15 @@ export function guardTools<Tools extends Record<string, object>>(
     return ofEffect(name, tool, kind, own, place) ?? guarded(name, tool, { ...own, kind }, place);
   };
   return Object.fromEntries(Object.keys(tools).map((name) => [name, guard(name)])) as Tools;
+}
+
+function checkTools(tools: unknown): void {
+  const isSet = typeof tools === "object" && tools !== null && !Array.isArray(tools);
+  if (!isSet || ("then" in tools && typeof tools.then === "function"))
+    throw new TwiceproofError(
+      "INVALID_ARGUMENT",
+      "`tools` are an object, each tool under its name. (Where a promise gives them: `await` it.)",
+    );
 }
 
 /** A tool made by `effectTool` has its rules already, and may stand here under another name than its effect's. */

@@ -1,3 +1,4 @@
+import { types } from "node:util";
 import type { Effect, EffectContext } from "@twiceproof/core";
 import { isSamePlace, type Place } from "./place.ts";
 import type { AnyRules } from "./rules.ts";
@@ -37,11 +38,38 @@ export const kindIn = ({ kind = "effect" }: AnyRules): string => kind;
  * what is inherited is lost to those who spread it, and a frozen one forbids a new `execute`.
  */
 export function withExecute<T extends object>(tool: T, execute: Execute, guard: Guard): T {
-  const { execute: _own, ...others } = Object.getOwnPropertyDescriptors(tool) as PropertyDescriptorMap;
   Object.defineProperty(execute, guardKey, { value: guard });
-  return Object.create(Object.getPrototypeOf(tool), {
-    ...others,
+  const prototype: object | null = Object.getPrototypeOf(tool);
+  const isPlain = !types.isProxy(tool) && (prototype === null || prototype === Object.prototype);
+  const own = isPlain ? Object.getOwnPropertyDescriptors(tool) : forwarded(tool);
+  return Object.create(isPlain ? prototype : standIn(tool), {
+    ...own,
     execute: { value: execute, enumerable: true, writable: true, configurable: true },
+  });
+}
+
+/** Of a class's instance, or of a tool that a Proxy makes up: read where they are, at the time they are asked for. */
+function forwarded(tool: object): PropertyDescriptorMap {
+  const forward = (name: PropertyKey): PropertyDescriptor => ({
+    get: () => Reflect.get(tool, name) as unknown,
+    set(this: object, value: unknown) {
+      Object.defineProperty(this, name, { value, enumerable: true, writable: true, configurable: true });
+    },
+    enumerable: Object.prototype.propertyIsEnumerable.call(tool, name),
+    configurable: true,
+  });
+  return Object.fromEntries(Reflect.ownKeys(tool).map((name) => [name, forward(name)]));
+}
+
+/** A prototype that asks the tool. What it inherits runs on the tool itself: private members are on no copy. */
+function standIn(tool: object): object {
+  return new Proxy(Object.create(Object.getPrototypeOf(tool)) as object, {
+    get(_target, name) {
+      const value: unknown = Reflect.get(tool, name);
+      if (typeof value !== "function" || name === "constructor" || types.isProxy(tool)) return value;
+      return new Proxy(value, { apply: (run, _this, given) => Reflect.apply(run, tool, given) as unknown });
+    },
+    has: (_target, name) => Reflect.has(tool, name),
   });
 }
 

@@ -9,4 +9,5 @@ export { type McpKindsOptions, mcpKinds } from "./mcp-kinds.ts";
 export type { Place } from "./place.ts";
 export type { Kind, Kinds, RulesOf, ToolRules } from "./rules.ts";
 export { turnOf } from "./turn.ts";
+export { withChat } from "./with-chat.ts";
 export { type ChatRunOptions, withRun } from "./with-run.ts";

@@ -1,3 +1,4 @@
+import { TwiceproofError } from "@twiceproof/core";
 import { checkOptions } from "@twiceproof/core/adapter";
 import type { Kind } from "./rules.ts";
 
@@ -16,6 +17,11 @@ interface Hints {
 
 /** For `kinds` of an MCP client's tools. Whatever the server does not say, or is not trusted in, is an `effect`. */
 export function mcpKinds(options: McpKindsOptions = {}): (name: string, tool: object) => Kind {
+  if (typeof options !== "object")
+    throw new TwiceproofError(
+      "INVALID_ARGUMENT",
+      "`mcpKinds` makes the kinds: give `mcpKinds()`, and not the function.",
+    );
   checkOptions("mcpKinds", options, { trustHints: true });
   return (_name, tool) => {
     const { annotations } = (tool as { readonly metadata?: { readonly annotations?: Hints } }).metadata ?? {};

@@ -1,4 +1,4 @@
-import type { CallOptions, Effect, Run, Twiceproof } from "@twiceproof/core";
+import type { CallOptions, Effect, Recorded, Run, Twiceproof } from "@twiceproof/core";
 import { checkScope } from "@twiceproof/core/adapter";
 import { invalid, named, turnMissing } from "./problems.ts";
 
@@ -50,4 +50,15 @@ export async function onceIn(place: Place, effect: Effect, input: unknown, optio
   if ("run" in place) return await place.run.once(effect, input, options);
   const { tp, scope, turn } = place;
   return await tp.once(effect, input, { scope, turn, ...options });
+}
+
+export async function recordedIn(
+  place: Place,
+  effect: Effect,
+  input: unknown,
+  options: CallOptions,
+): Promise<Recorded> {
+  if ("run" in place) return await place.run.recorded(effect, input, options);
+  const { tp, scope, turn } = place;
+  return await tp.recorded(effect, input, { scope, turn, ...options });
 }

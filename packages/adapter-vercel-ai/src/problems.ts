@@ -31,3 +31,7 @@ export function turnMissing(name: string): TwiceproofError {
 export function runFinished(): TwiceproofError {
   return new TwiceproofError("RUN_FINISHED", "This run is over already. Nothing was started.");
 }
+
+export function runOver(): TwiceproofError {
+  return new TwiceproofError("RUN_LOST", "This run is over, and starts nothing any more.");
+}

@@ -40,8 +40,10 @@ export interface ToolPart {
   readonly toolCallId: string;
   readonly state: string;
   readonly input?: unknown;
+  readonly output?: unknown;
+  readonly errorText?: string | undefined;
   readonly providerExecuted?: boolean;
-  readonly approval?: { readonly approved?: boolean };
+  readonly approval?: { readonly approved?: boolean } | undefined;
 }
 
 /** Compared both ways, so that functions written for one set of tools fit as well as functions written for none. */

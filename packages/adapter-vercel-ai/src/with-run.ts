@@ -1,8 +1,9 @@
-import { errorResponse, type RunOptions, type Twiceproof, TwiceproofError } from "@twiceproof/core";
-import { newChat, quiet } from "./chat.ts";
-import { type ChatRun, createChatRun } from "./chat-run.ts";
+import { errorResponse, type RunOptions, type Twiceproof } from "@twiceproof/core";
+import { isInsideEffect } from "@twiceproof/core/adapter";
+import type { ChatRun } from "./chat-run.ts";
 import { type Drained, drained } from "./drained.ts";
 import { runFinished } from "./problems.ts";
+import { checkHandler, inChat } from "./with-chat.ts";
 
 export interface ChatRunOptions extends RunOptions {
   /**
@@ -25,6 +26,7 @@ export interface ChatRunOptions extends RunOptions {
  *
  * Errors of ours that the handler throws become their `errorResponse`; others reject, and so do slips of the application
  * (`INVALID_ARGUMENT`, `IDENTITY_MISSING`, `TOOL_UNCLASSIFIED`), which are for its log, and the reason of an aborted `signal`.
+ * Inside of an effect's body all of them reject, and a doubt breaks the response off: an answer would be taken for a success.
  */
 export function withRun(
   tp: Twiceproof,
@@ -32,11 +34,7 @@ export function withRun(
   handler: (run: ChatRun) => Response | Promise<Response>,
 ): Promise<Response> {
   return new Promise<Response>((resolve, reject) => {
-    const fail = (error: unknown): void => {
-      const answer = errorResponse(error);
-      if (answer !== undefined && answer.status !== 500) resolve(answer);
-      else reject(error);
-    };
+    const strict = isInsideEffect();
     const over = run();
     options?.waitUntil?.(over);
 
@@ -44,33 +42,23 @@ export function withRun(
       const { waitUntil: _waitUntil, remember = false, ...runOptions } = options ?? {};
       let answer: Drained | undefined;
       try {
-        if (typeof handler !== "function")
-          throw new TwiceproofError(
-            "INVALID_ARGUMENT",
-            "`withRun(tp, options, handler)` needs a function as its third argument.",
-          );
-        await tp.withRun({ ...runOptions, remember }, async (coreRun) => {
-          const chat = newChat(options.turn);
-          try {
-            answer = drained(await handler(createChatRun(coreRun, chat)));
-            if (answer.response.body === null) return;
-            resolve(answer.response);
-            await answer.read;
-            // The SDK ends the stream of a run that was stopped as if it was complete.
-            coreRun.signal.throwIfAborted();
-          } catch (error) {
-            fail(error);
-            throw error;
-          } finally {
-            await quiet(chat);
-          }
+        checkHandler("withRun(tp, options, handler)", handler);
+        await inChat(tp, { ...runOptions, remember }, strict, async (chatRun) => {
+          answer = drained(await handler(chatRun), strict);
+          if (answer.response.body === null) return;
+          resolve(answer.response);
+          await answer.read;
+          // The SDK ends the stream of a run that was stopped as if it was complete.
+          chatRun.signal.throwIfAborted();
         });
         if (answer === undefined) throw runFinished();
         answer.end();
         resolve(answer.response);
       } catch (error) {
         answer?.end(error);
-        fail(error);
+        const refusal = strict ? undefined : errorResponse(error);
+        if (refusal !== undefined && refusal.status !== 500) resolve(refusal);
+        else reject(error);
       }
     }
   });

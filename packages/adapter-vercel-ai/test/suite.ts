@@ -5,6 +5,8 @@ import { doubts } from "./suite/doubts.ts";
 import { features } from "./suite/features.ts";
 import { identity } from "./suite/identity.ts";
 import { lines } from "./suite/lines.ts";
+import { mending } from "./suite/mending.ts";
+import { nested } from "./suite/nested.ts";
 import { reads } from "./suite/reads.ts";
 import { replay } from "./suite/replay.ts";
 import { runs } from "./suite/runs.ts";
@@ -26,6 +28,8 @@ export function suite(alias: string, modules: SdkModules): void {
         features,
         identity,
         lines,
+        mending,
+        nested,
         reads,
         replay,
         runs,

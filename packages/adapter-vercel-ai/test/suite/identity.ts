@@ -41,6 +41,40 @@ export function identity(sdk: Sdk, store: StoreName): void {
       expect(charges()).toBe(1);
     });
 
+    it("7: a message as one tab wrote it, and as another one loaded it: charged once", async () => {
+      const { tp } = world(store);
+      const { tools, charges } = charging();
+      const text = { type: "text", text: "pay" };
+      const ways: object[][] = [
+        [text],
+        [{ ...text, state: "done" }],
+        [{ ...text, providerMetadata: { openai: { id: "1" } } }],
+        [{ type: "step-start" }, text, { type: "data-seen", data: { at: 1 } }],
+      ];
+      for (const parts of ways)
+        await post(sdk, [{ id: "m1", role: "user", parts }], { tp, tools, model: asks("a", 5) });
+      expect(charges()).toBe(1);
+    });
+
+    it("the turn is the message's id, its texts, and the names and types of its files, and nothing else", () => {
+      const text = { type: "text", text: "pay" };
+      const file = { type: "file", mediaType: "image/png", filename: "bill.png", url: "data:image/png;base64,AA==" };
+      const of = (...parts: unknown[]) => turnOf([{ id: "m1", role: "user", parts }]);
+      expect(of(text, { ...file, url: "https://files/1.png?sig=A" })).toBe(of(text, file));
+      expect(of(null, text, { ...file, providerMetadata: {} }, {}, "text")).toBe(of(text, file));
+      const others = [
+        of(text),
+        of(text, file),
+        of(text, { ...file, filename: "other.png" }),
+        of(text, { ...file, mediaType: "image/jpeg" }),
+        of({ ...text, text: "pay!" }),
+        of(text, text),
+        of({ ...text, text: "paypay" }),
+        turnOf([{ id: "m2", role: "user", parts: [text] }]),
+      ];
+      expect(new Set(others).size).toBe(others.length);
+    });
+
     it("a message that was edited, under the id it had: charged again", async () => {
       const { tp } = world(store);
       const { tools, charges } = charging();

@@ -89,24 +89,86 @@ export function runs(sdk: Sdk, store: StoreName): void {
         }),
       );
       expect(error).toMatchObject({ message: "no such chat" });
-      await until(() => isFree(other));
+      expect(await isFree(other)).toBe(true);
+    });
+
+    it("the handler throws an error of ours: it is answered when the chat is free", async () => {
+      const { tp, other } = world(store);
+      const answer = await withRun(tp, { thread: "chat-1", turn: "t" }, async (run) => {
+        await run.once("charge:1", () => {
+          throw new Error("socket hang up");
+        });
+        return new Response();
+      });
+      expect(answer.status).toBe(409);
+      expect(await isFree(other)).toBe(true);
+    });
+
+    it.each([true, false])(
+      "the handler throws while its stream goes on: its model is asked no more, lock: %s",
+      async (lock) => {
+        const { tp, executions } = world(store);
+        const { opened, open } = gate();
+        const work = sdk.tool({ description: "d", inputSchema: z.object({ n: z.number() }), execute: () => opened });
+        const step = (n: number) => [{ call: `c${n}`, tool: "work", input: { n } }];
+        const model = modelOf(sdk, step(1), step(2), step(3), [{ text: "." }]);
+        let ended: Promise<unknown> | undefined;
+        const refused = rejection(
+          withRun(tp, { thread: "chat-1", turn: "t", lock }, async (run) => {
+            const result = sdk.streamText({
+              model: model.model,
+              prompt: "go",
+              tools: run.tools({ work }, { work: "effect" }),
+              onError: () => undefined,
+              ...run.loop({ stopWhen: sdk.stepCountIs(5) }),
+            });
+            ended = (async () => {
+              for await (const _ of result.fullStream);
+            })().catch(() => undefined);
+            await until(() => executions("work") === 1);
+            queueMicrotask(open);
+            throw new Error("no such chat");
+          }),
+        );
+        expect(await refused).toMatchObject({ message: "no such chat" });
+        await ended;
+        expect(model.prompts).toHaveLength(1);
+        expect(executions("work")).toBe(1);
+      },
+    );
+
+    it("what is left of a loop when its run is over asks the model no more", async () => {
+      const { tp } = world(store);
+      const model = modelOf(sdk, [{ text: "." }]);
+      let left: object = {};
+      await withRun(tp, { thread: "chat-1", turn: "t" }, (run) => {
+        const { prepareStep, stopWhen } = run.loop({ stopWhen: sdk.stepCountIs(5) });
+        left = { prepareStep, stopWhen };
+        return new Response(null, { status: 204 });
+      });
+      const late = sdk.generateText({ model: model.model, prompt: "go", maxRetries: 0, ...left });
+      expect(await rejection(late)).toMatchObject({ code: "RUN_LOST" });
+      expect(model.prompts).toHaveLength(0);
     });
 
     it("the handler throws while a call is under way: when the call is through", async () => {
       const { tp, other } = world(store);
       const { opened, open } = gate();
       const slow = { execute: async (_input: object, _options: object) => await opened };
-      const error = await rejection(
+      let answered = false;
+      const error = rejection(
         withRun(tp, { thread: "chat-1", turn: "t" }, (run) => {
           void run.tools({ slow }, { slow: "effect" }).slow.execute({}, {});
           throw new Error("no patience");
         }),
-      );
-      expect(error).toMatchObject({ message: "no patience" });
+      ).finally(() => {
+        answered = true;
+      });
       await settled(other);
-      expect(await isFree(other)).toBe(false);
+      expect([answered, await isFree(other)]).toEqual([false, false]);
       open();
-      await until(() => isFree(other));
+      expect(await error).toMatchObject({ message: "no patience" });
+      expect(await isFree(other)).toBe(true);
     });
 
     it("the handler returns a plain response, or one without a body: at once, with its status and headers", async () => {
@@ -116,15 +178,15 @@ export function runs(sdk: Sdk, store: StoreName): void {
         ["set-cookie", "b=2"],
       ]);
       const plain = await withRun(tp, { thread: "chat-1" }, () => Response.json({ ok: 1 }, { status: 201, headers }));
-      await until(() => isFree(other));
       expect([plain.status, plain.headers.getSetCookie(), await plain.json()]).toEqual([
         201,
         ["a=1", "b=2"],
         { ok: 1 },
       ]);
+      expect(await isFree(other)).toBe(true);
       const empty = new Response(null, { status: 204 });
       expect(await withRun(tp, { thread: "chat-1" }, () => empty)).toBe(empty);
-      await until(() => isFree(other));
+      expect(await isFree(other)).toBe(true);
     });
   });
 
@@ -191,7 +253,7 @@ export function runs(sdk: Sdk, store: StoreName): void {
       return await response.json();
     };
     expect(await pass()).toEqual([{ state: "none" }, "to ana"]);
-    expect(await pass()).toEqual([{ state: "completed", result: "to ana" }, "to ana"]);
+    expect(await pass()).toEqual([{ state: "completed", result: "to ana", scope: "chat-1" }, "to ana"]);
     const executed = events.filter(({ type }) => type === "executing");
     expect(executed.map(({ name, turn }) => [name, turn])).toEqual([
       ["log", turnOf(messages)],

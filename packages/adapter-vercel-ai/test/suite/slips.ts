@@ -130,6 +130,86 @@ export function slips(sdk: Sdk, store: StoreName): void {
           guardTool("charge", undefined as unknown as object, { run });
         },
       ],
+      [
+        "a promise of tools",
+        "INVALID_ARGUMENT",
+        /`tools`.*await/,
+        (run) => {
+          run.tools(Promise.resolve({ charge: make() }) as unknown as Record<string, object>, mcpKinds());
+        },
+      ],
+      [
+        "a list of tools",
+        "INVALID_ARGUMENT",
+        /`tools`/,
+        (run) => {
+          run.tools([make()] as unknown as Record<string, object>, mcpKinds());
+        },
+      ],
+      [
+        "no tools",
+        "INVALID_ARGUMENT",
+        /`tools`/,
+        (run) => {
+          run.tools(undefined as unknown as Record<string, object>, mcpKinds());
+        },
+      ],
+      [
+        "a function that makes kinds, not called",
+        "INVALID_ARGUMENT",
+        /`mcpKinds\(\)`/,
+        (run) => {
+          run.tools({ charge: make() }, mcpKinds as unknown as ReturnType<typeof mcpKinds>);
+        },
+      ],
+      [
+        "rules for a read",
+        "INVALID_ARGUMENT",
+        /"charge": .*`read`.*`key`/,
+        (run) => {
+          run.tools({ charge: make() }, { charge: "read" }, { charge: { key: () => "k" } });
+        },
+      ],
+      [
+        "a loop without options",
+        "INVALID_ARGUMENT",
+        /`run\.loop`.*`stopWhen`/,
+        (run) => {
+          (run.loop as () => unknown)();
+        },
+      ],
+      [
+        "a loop without its condition",
+        "INVALID_ARGUMENT",
+        /`run\.loop`.*`stopWhen`/,
+        (run) => {
+          (run.loop as (options: object) => unknown)({});
+        },
+      ],
+      [
+        "a condition that is none",
+        "INVALID_ARGUMENT",
+        /`run\.loop`.*`stopWhen`/,
+        (run) => {
+          (run.loop as (options: object) => unknown)({ stopWhen: [sdk.stepCountIs(5), 5] });
+        },
+      ],
+      [
+        "a step that is no function",
+        "INVALID_ARGUMENT",
+        /`run\.loop`.*`prepareStep`/,
+        (run) => {
+          (run.loop as (options: object) => unknown)({ stopWhen: [], prepareStep: {} });
+        },
+      ],
+      [
+        "an option of the loop that is none",
+        "INVALID_ARGUMENT",
+        /`stopwhen` is no option of run\.loop/,
+        (run) => {
+          (run.loop as (options: object) => unknown)({ stopWhen: [], stopwhen: 1 });
+        },
+      ],
     ])("%s", async (_what, code, message, use) => {
       expect(await inRun(use)).toMatchObject({ code, message: expect.stringMatching(message) });
     });
@@ -165,6 +245,25 @@ export function slips(sdk: Sdk, store: StoreName): void {
       });
       expect(errors(answer)).toEqual([expect.stringMatching(/^INVALID_ARGUMENT: .*"charge"/)]);
       expect(events).toEqual([]);
+    });
+
+    it("a response that was read already, or that another request has had", async () => {
+      const { tp } = world(store);
+      const read = Response.json({ a: 1 });
+      await read.text();
+      const shared = new Response("hello");
+      expect(await (await withRun(tp, { thread: "t" }, () => shared)).text()).toBe("hello");
+      for (const response of [read, shared])
+        expect(await rejection(withRun(tp, { thread: "t" }, () => response))).toMatchObject({
+          code: "INVALID_ARGUMENT",
+          message: expect.stringContaining("read already"),
+        });
+      expect(await tp.threads.get("t")).toBe(null);
+    });
+
+    it("messages that are none", () => {
+      for (const messages of [undefined, {}, Promise.resolve([])])
+        expect(() => turnOf(messages as unknown as [])).toThrow(expect.objectContaining({ code: "INVALID_ARGUMENT" }));
     });
 
     it("messages that tell no turn", () => {

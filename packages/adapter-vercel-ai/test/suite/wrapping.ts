@@ -50,6 +50,60 @@ export function wrapping(sdk: Sdk, store: StoreName): void {
       expect(w.executions("charge")).toBe(1);
     });
 
+    it("of a class with private members runs what it inherits on the tool itself, in a request as well", async () => {
+      const w = world(store);
+      class Work {
+        #told = "told: ";
+        inputSchema = inputSchema;
+        get description() {
+          return `${this.#told}works`;
+        }
+        async execute({ cents }: { cents: number }) {
+          return this.#told.length * cents;
+        }
+        toModelOutput(value: unknown) {
+          return { type: "text", value: `${this.#told}${JSON.stringify(value)}` };
+        }
+        needsApproval() {
+          return this.#told === "";
+        }
+      }
+      const tool = new Work();
+      const guarded = guardTool("other", tool, place(w));
+      expect(guarded).toBeInstanceOf(Work);
+      expect([guarded.description, guarded.needsApproval(), "needsApproval" in guarded]).toEqual([
+        "told: works",
+        false,
+        true,
+      ]);
+      const model = asks();
+      const answer = await post(sdk, [user("m1", "go")], { tp: w.tp, tools: { work: tool }, model });
+      expect(outputs(answer)).toEqual([30]);
+      expect(JSON.stringify(model.prompts[1])).toContain("told: ");
+    });
+
+    it("that a Proxy makes up keeps what it gives: without own members, and with some", async () => {
+      const w = world(store);
+      const made: Record<PropertyKey, unknown> = { description: "made up", inputSchema, execute: async () => "done" };
+      const lazy = new Proxy({}, { get: (_target, name) => made[name], has: (_target, name) => name in made });
+      const over = new Proxy(
+        { description: "d", inputSchema, execute: async () => "no" },
+        { get: (_target, name) => made[name] },
+      );
+      for (const [name, tool] of Object.entries({ lazy, over })) {
+        const guarded = guardTool(name, tool as typeof over, place(w));
+        expect([guarded.description, guarded.inputSchema, "description" in guarded]).toEqual([
+          "made up",
+          inputSchema,
+          true,
+        ]);
+        expect(await (guarded.execute as unknown as Bare)(input, {})).toBe("done");
+      }
+      const model = asks();
+      const answer = await post(sdk, [user("m1", "go")], { tp: w.tp, tools: { work: lazy }, model });
+      expect(outputs(answer)).toEqual(["done"]);
+    });
+
     it("may be made of a frozen tool, and its execute may be taken off it", async () => {
       const w = world(store);
       const tool = Object.freeze(sdk.tool({ description: "d", inputSchema, execute: async () => "done" }));
@@ -116,7 +170,7 @@ export function wrapping(sdk: Sdk, store: StoreName): void {
       for (const options of [
         { key: () => "k", ...place(w) },
         { key, kind: "idempotent" as const, ...place(w) },
-        { key, kind: "read" as const, ...place(w) },
+        { kind: "read" as const, ...place(w) },
         { key, ...place(w, "turn-2") },
       ])
         expect(() => guardTool("charge", guarded, options)).toThrow(/The tool "charge": it is guarded already/);
