@@ -191,7 +191,8 @@ export function mending(sdk: Sdk, store: StoreName): void {
     const ways: Record<string, (run: ChatRun) => unknown> = {
       "by its input": (run) => run.tools(shop(), { charge: "effect" }),
       "by its call id": (run) => run.tools(shop(), { charge: "effect" }, { charge: { identity: "call" } }),
-      "by its key": (run) => run.tools(shop(), { charge: "effect" }, { charge: { key: (it) => (it as typeof input).orderId.trim() } }),
+      "by its key": (run) =>
+        run.tools(shop(), { charge: "effect" }, { charge: { key: (it) => (it as typeof input).orderId.trim() } }),
       "of an effect": (run) => run.tools({ charge: effectTool(charge, { run }) }, { charge: "effect" }),
       "that is not named yet": () => undefined,
     };

@@ -5,6 +5,7 @@ import {
   guardTools,
   mcpKinds,
   turnOf,
+  withChat,
   withRun,
 } from "@twiceproof/adapter-vercel-ai";
 import { defineEffect, type Run, type Twiceproof } from "@twiceproof/core";
@@ -137,6 +138,10 @@ export async function check(run: ChatRun, plain: Run, tp: Twiceproof, model: Lan
   streamText({ model, prompt: "pay", tools: run.tools(effects, { pay: "effect" }) });
 
   withRun(tp, { thread: "t" }, async (chat) => streamed.toUIMessageStreamResponse({ ...chat.stream }));
+  const answer = await withChat(tp, { thread: "t" }, async (chat) => ({ text: chat.thread }));
+  is<Eq<typeof answer, { text: string }>>();
+  // @ts-expect-error: who waits for a value waits for its run
+  withChat(tp, { thread: "t", waitUntil: () => undefined }, () => 1);
 
   // @ts-expect-error: every tool has a kind
   run.tools(tools, { charge: "effect", report: "effect", ask: "read" });
