@@ -5,7 +5,7 @@ import type { Connection, Database, Row } from "./client.ts";
 import { isDuplicateKey, overtaken, unavailable } from "./errors.ts";
 import type { Tables } from "./prefix.ts";
 import { toRecord, toTicket } from "./rows.ts";
-import { claimAgain, insert, lock } from "./sql.ts";
+import { insert, lock } from "./sql.ts";
 import * as sql from "./sql-line.ts";
 import type { Statement } from "./statement.ts";
 
@@ -60,7 +60,7 @@ export async function readLine(db: Connection, tables: Tables, id: string): Prom
   return (await look(db, tables, id)).line.map(({ place, ...ticket }) => ticket);
 }
 
-/** A look, and a short transaction if the lock is free and nobody waits before this claimant. */
+/** A look, and one statement if the lock is free and nobody waits before this claimant. */
 export async function claimLock(db: Database, tables: Tables, request: ClaimRequest): Promise<ClaimResult> {
   const { id, fence, ticketId } = request;
   for (let round = 0; round < maxRounds; round++) {
@@ -73,21 +73,24 @@ export async function claimLock(db: Database, tables: Tables, request: ClaimRequ
       const [holder = null] = await find(db, tables, [fence.id]);
       if (!holdsFence(holder, fence)) return { answer: "fenced", record: holder };
     }
-    if (await granted(db, tables, request, record)) return { answer: "won", token: (record?.token ?? 0) + 1 };
+    const place = line.find((ticket) => ticket.ticketId === ticketId)?.place;
+    const granted =
+      record === null
+        ? await grantedFirst(db, tables, request)
+        : (await db.write(sql.claimInTurn(tables, request, record, place))) > 0;
+    if (granted) return { answer: "won", token: (record?.token ?? 0) + 1 };
   }
   throw unavailable("The key changed hands again and again while it was claimed.");
 }
 
 /**
- * First the lock's row, then the line: an entry is waited for, or waits. A lock that nobody ever held has no row, and at
- * READ COMMITTED nothing is in its place: there, of a claim and an entry at once, both may find the lock free, and the next
- * look of who waits tells.
+ * A lock that nobody ever held has no row, and at READ COMMITTED nothing is in its place: there, of a claim and an entry at
+ * once, both may find the lock free, and the next look of who waits tells.
  */
-function granted(db: Database, tables: Tables, request: ClaimRequest, read: ClaimRecord | null): Promise<boolean> {
+function grantedFirst(db: Database, tables: Tables, request: ClaimRequest): Promise<boolean> {
   const { id, ticketId } = request;
   return db.transaction(async (connection) => {
-    if (!(await wrote(connection, read === null ? insert(tables, request) : claimAgain(tables, request, read))))
-      return false;
+    if (!(await wrote(connection, insert(tables, request)))) return false;
     const { line } = split(await connection.rows(sql.readLine(tables, id)));
     if (ticketsAhead(line, ticketId) > 0) {
       await connection.write(sql.rollback);

@@ -1,6 +1,6 @@
-import type { TicketRequest } from "@twiceproof/core/store";
+import type { ClaimRequest, TicketRequest } from "@twiceproof/core/store";
 import type { Tables } from "./prefix.ts";
-import { now, record } from "./sql.ts";
+import { claimAgain, now, record } from "./sql.ts";
 import { bytes, hex, join, orNull, raw, type Statement, sql, varying } from "./statement.ts";
 
 /**
@@ -41,6 +41,28 @@ export const renewTicket = ({ line }: Tables, { id, leaseMs }: TicketRequest, pl
 
 export const leave = ({ line }: Tables, id: string, place: number): Statement =>
   sql`update ${line} t set t.lease_until = 0 where t.claim_id = ${hex(id)} and t.place = ${place}`;
+
+/**
+ * Of a free lock's row that was read, while nobody who is alive waits before the claimant, whose place ends with it. The row
+ * is found by its whole key, so that the server locks it before it looks at the line: an entry is waited for, or waits.
+ */
+export function claimInTurn(
+  tables: Tables,
+  request: ClaimRequest,
+  read: { readonly version: number; readonly attemptId: string },
+  place: number | undefined,
+): Statement {
+  const { line } = tables;
+  const mine = sql`straight_join ${line} m
+      on m.claim_id = c.id and m.place = ${place ?? 0} and m.ticket_id = ${hex(request.ticketId ?? "")} and m.lease_until > ${now}`;
+  const before = place === undefined ? raw("") : sql` and t.place < ${place}`;
+  return claimAgain(tables, request, read, {
+    joined: sql`${place === undefined ? raw("") : mine}
+      left join ${line} t on t.claim_id = c.id and t.lease_until > ${now}${before}`,
+    set: raw(place === undefined ? "" : ", m.lease_until = 0"),
+    where: raw(" and t.place is null"),
+  });
+}
 
 export const rollback: Statement = varying(raw("rollback"));
 

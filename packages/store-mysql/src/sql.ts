@@ -85,21 +85,31 @@ export function insertFenced({ claims }: Tables, requests: readonly ClaimRequest
 export const fence = ({ claims }: Tables, ref: ClaimRef): Statement =>
   sql`select 1 as held from ${claims} l where ${heldLock(ref)} ${shared}`;
 
+/** What else a statement about a row `c` looks at and writes. */
+export interface Beside {
+  readonly joined: Statement;
+  readonly set: Statement;
+  readonly where: Statement;
+}
+
+const nothing: Beside = { joined: raw(""), set: raw(""), where: raw("") };
+
 /** Of the free row that was read: its attempt and version say that it is still as it was. */
 export function claimAgain(
   { claims }: Tables,
   request: ClaimRequest,
   read: { readonly version: number; readonly attemptId: string },
+  beside: Beside = nothing,
 ): Statement {
   const { fence } = request;
   const lock = fence && sql`(select l.id from ${claims} l where ${heldLock(fence)} limit 1 ${shared}) f straight_join`;
-  return sql`update ${lock ?? raw("")} ${claims} c
+  return sql`update ${lock ?? raw("")} ${claims} c ${beside.joined}
     set c.name = ${bytes(request.name)}, c.scope = ${orNull(request.scope)}, c.turn = ${orNull(request.turn)},
       c.run_id = ${orNull(request.runId)}, c.state = 'claimed', c.token = c.token + 1, c.version = c.version + 1,
       c.attempt_id = ${hex(request.attemptId)}, c.holder = ${bytes(request.holder)}, c.lease_ms = ${request.leaseMs},
       c.lease_until = ${now} + ${request.leaseMs}, c.abandoned = 0, c.disputed = 0, c.by_verdict = 0,
-      c.cancel_requested = 0, c.claimed_at = ${now}, c.settled_at = null, c.settle_id = null, c.result_format = null, c.result = null
-    where c.id = ${hex(request.id)} and c.version = ${read.version} and c.attempt_id = ${hex(read.attemptId)}`;
+      c.cancel_requested = 0, c.claimed_at = ${now}, c.settled_at = null, c.settle_id = null, c.result_format = null, c.result = null${beside.set}
+    where c.id = ${hex(request.id)} and c.version = ${read.version} and c.attempt_id = ${hex(read.attemptId)}${beside.where}`;
 }
 
 /** What can be locked at once: a row that another transaction holds delays no other. */

@@ -38,12 +38,16 @@ describeOn(["mariadb", "mysql"], "a line", (server) => {
     ])(
       `${level}: a claim without a place that waited for an entry looks at the line after it: %s`,
       async (end, expected) => {
-        const { store, other, seen } = await scene(level, entry);
-        const claimed = store.claim([lock("thread", { seen })]);
-        await someWait(other);
-        await other.query(end);
-        expect(await claimed).toMatchObject([expected]);
-        expect((await store.get([id]))[0]).toMatchObject({ token: end === "commit" ? 1 : 2 });
+        // One that has its place already, and one that has the lock's row alone when the claim comes.
+        for (const before of [2, 1]) {
+          const { store, other, seen } = await scene(level, entry.slice(0, before));
+          const claimed = store.claim([lock("thread", { seen })]);
+          await someWait(other);
+          for (const statement of entry.slice(before)) await other.query(statement);
+          await other.query(end);
+          expect(await claimed).toMatchObject([expected]);
+          expect((await store.get([id]))[0]).toMatchObject({ token: end === "commit" ? 1 : 2 });
+        }
       },
     );
 
