@@ -85,6 +85,14 @@ export function settle(
   });
 }
 
+/** Of a lock, by its holder. */
+export function release(kernel: Kernel, ref: ClaimRef): Promise<Settled> {
+  return reach((caller) => kernel.release({ ...ref, state: "released", payload: null }, caller), {
+    withinMs: 3 * kernel.storeTimeoutMs,
+    patient: true,
+  });
+}
+
 /** Best effort: when the store can't be reached, the lease runs out and says the same. */
 export async function abandon(kernel: Kernel, ref: ClaimRef, reason: string): Promise<void> {
   await reach(() => kernel.store.abandon(ref, reason), { withinMs: kernel.storeTimeoutMs }).catch(() => undefined);

@@ -24,6 +24,8 @@ export interface Kernel {
   /** A lane of its own: a batch that takes a lock and checks another's fence could deadlock with its mirror image. */
   readonly claimLock: Lane<ClaimRequest, ClaimResult>;
   readonly settle: Lane<Settlement, Settled>;
+  /** Of locks; their own, because a release waits for the claims under it. */
+  readonly release: Lane<Settlement, Settled>;
   readonly get: Lane<{ readonly id: string }, ClaimRecord | null>;
   readonly emit: (event: TwiceproofEvent) => void;
   /** Claims held by this process, by id: resolved when their holder is through with them. */
@@ -67,8 +69,9 @@ export function createKernel({ onEvent, maxResultBytes, ...options }: KernelOpti
     codecWith,
     heartbeat: createHeartbeat((renewals) => store.renew(renewals)),
     claimEffect: lane((requests) => store.claim(requests), { answers: concerns }),
-    claimLock: lane((requests) => store.claim(requests), { answers: concerns }),
+    claimLock: lane((requests) => store.claim(requests), { answers: concerns, overlaps: true }),
     settle: lane((settlements) => store.settle(settlements), { weigh: ({ payload }) => payload?.text.length ?? 0 }),
+    release: lane((settlements) => store.settle(settlements), { overlaps: true }),
     get: lane((items) => store.get(items.map(({ id }) => id)), { answers: () => true }),
     emit(event) {
       // A broken observer must not change what happens to an effect, nor, being async, end the process.

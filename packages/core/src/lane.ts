@@ -31,6 +31,8 @@ export interface LaneOptions<Item, Answer> {
   readonly weigh?: (item: Item) => number;
   /** Whether the answer to one item is one to another of the same id as well, which waited with it. By default it never is. */
   readonly answers?: (answer: Answer, other: Item) => boolean;
+  /** A list waits for none before it: for what stores ask about one by one, where a longer list saves nothing. */
+  readonly overlaps?: boolean;
 }
 
 /**
@@ -40,7 +42,7 @@ export interface LaneOptions<Item, Answer> {
  */
 export function lane<Item extends { readonly id: string }, Answer>(
   send: (items: readonly Item[]) => Promise<readonly Answer[]>,
-  { weigh = () => 0, answers: answersAlso }: LaneOptions<Item, Answer> = {},
+  { weigh = () => 0, answers: answersAlso, overlaps = false }: LaneOptions<Item, Answer> = {},
 ): Lane<Item, Answer> {
   /** By id, so that a thousand callers of one key cost no more than a thousand of as many keys. */
   let waiting = new Map<string, Entry<Item, Answer>[]>();
@@ -71,7 +73,7 @@ export function lane<Item extends { readonly id: string }, Answer>(
     const batch = take();
     if (batch.length === 0) return;
     const mine = { elapsed: stopwatch() };
-    current = mine;
+    if (!overlaps) current = mine;
     void deliver(batch).then(() => {
       if (current !== mine) return;
       current = undefined;

@@ -1,9 +1,9 @@
 import { nothingExecuted, type Wanted } from "./claim.ts";
 import { spend } from "./classify.ts";
-import { jittered, pause, stopwatch } from "./clock.ts";
+import { jittered, monotonicStopwatch, pause, stopwatch } from "./clock.ts";
 import type { TwiceproofError } from "./errors.ts";
 import { randomId } from "./id.ts";
-import { type Kernel, refuseWhenClosing, underWay } from "./kernel.ts";
+import { isClosing, type Kernel, refuseWhenClosing, underWay } from "./kernel.ts";
 import { isFree } from "./machine.ts";
 import { type Met, ticketLeaseMs } from "./problems-lock.ts";
 import { reach } from "./reach.ts";
@@ -80,14 +80,21 @@ export function lineUp(kernel: Kernel, { wanted, wait, signal, busy }: LinePlan)
     return busy({ because, id, record, line: all.filter((ticket) => ticket.ticketId !== ticketId) });
   }
 
-  /** A holder's release in this process wakes at once. The longer the holder is at it, the less a moment more matters. */
+  /**
+   * A release wakes the first at once, and the second, who may be the first by now; those behind them one after the other,
+   * so that they do not stand in the way. The longer the holder is at it, the less a moment more matters.
+   */
   async function rest(ahead: number, record: ClaimRecord | null, leftMs: number, woken: Promise<void>): Promise<void> {
     const held = kernel.held.get(id);
     if (held !== heard) void held?.then(wake);
     heard = held;
     const heldMs = record === null || isFree(record) ? 0 : record.readAt - record.claimedAt;
     const pollMs = jittered(Math.min(lastPollMs, Math.max(firstPollMs * (1 + ahead), heldMs / 50)));
-    await pause(Math.min(pollMs, leftMs), { signal, until: woken });
+    const rested = monotonicStopwatch();
+    const restMs = Math.min(pollMs, leftMs);
+    await pause(restMs, { signal, until: woken });
+    const staggeredMs = Math.min(firstPollMs * (ahead - 1), restMs - rested());
+    if (staggeredMs > 0 && !isClosing(kernel)) await pause(staggeredMs, { signal });
   }
 
   function enter(): void {

@@ -1,5 +1,5 @@
 import { inFrame, refuseSelfWait } from "./chain.ts";
-import { claim, releaseUnnoticed, settle, type Wanted } from "./claim.ts";
+import { claim, release, releaseUnnoticed, type Wanted } from "./claim.ts";
 import type { TwiceproofError } from "./errors.ts";
 import { lockFingerprint } from "./fingerprint.ts";
 import type { Hold } from "./heartbeat.ts";
@@ -62,13 +62,13 @@ async function holding<Result>(
     const value = await inFrame(wanted.id, "lock", async () => body({ ref, signal: links.signal })).catch(
       async (error: unknown) => {
         // The body's error matters more than a release that failed: the lease then frees the lock.
-        await settle(kernel, ref, { state: "released", payload: null }).catch(() => undefined);
+        await release(kernel, ref).catch(() => undefined);
         throw error;
       },
     );
     // A heartbeat that crosses with the release finds the lock free: no news for what the body left running.
     links.unlink();
-    await release(kernel, plan, hold, ref, value);
+    await end(kernel, plan, hold, ref, value);
     return value;
   } finally {
     hold.drop();
@@ -118,7 +118,7 @@ async function takeInTurn(kernel: Kernel, plan: LockPlan, line: Line): Promise<T
       });
       if (alive && !isClosing(kernel) && !signal?.aborted) return { ref, hold };
       hold.drop();
-      if (alive) await settle(kernel, ref, { state: "released", payload: null }).catch(() => undefined);
+      if (alive) await release(kernel, ref).catch(() => undefined);
       free = null;
       continue;
     }
@@ -126,9 +126,9 @@ async function takeInTurn(kernel: Kernel, plan: LockPlan, line: Line): Promise<T
   }
 }
 
-async function release(kernel: Kernel, plan: LockPlan, hold: Hold, ref: ClaimRef, value: unknown): Promise<void> {
+async function end(kernel: Kernel, plan: LockPlan, hold: Hold, ref: ClaimRef, value: unknown): Promise<void> {
   if (hold.lost()) throw plan.lost({ value });
-  const settled = await settle(kernel, ref, { state: "released", payload: null }).catch((cause: unknown) => {
+  const settled = await release(kernel, ref).catch((cause: unknown) => {
     // Not reached, but still ours: it frees itself when the lease is over.
     if (hold.leftMs() > 0) return "settled" as const;
     throw plan.lost({ value, cause });

@@ -51,6 +51,25 @@ describe("a lane", () => {
     expect(lists).toEqual([["first"], ["a", "b"]]);
   });
 
+  it("that overlaps sends what comes while a list is under way at once", async () => {
+    const slow = gate();
+    const lists: string[][] = [];
+    const ask = lane<Item, string>(
+      async (items) => {
+        lists.push(items.map(({ id }) => id));
+        if (items[0]?.id === "first") await slow.opened;
+        return items.map(({ id }) => id);
+      },
+      { overlaps: true },
+    );
+    const first = ask({ id: "first" });
+    await until(() => lists.length === 1);
+    expect(await Promise.all([ask({ id: "a" }), ask({ id: "b" })])).toEqual(["a", "b"]);
+    expect(lists).toEqual([["first"], ["a", "b"]]);
+    slow.open();
+    expect(await first).toBe("first");
+  });
+
   it("never has an id twice in a list, and keeps the order of its calls", async () => {
     const { ask, lists } = recorded();
     const settled: number[] = [];

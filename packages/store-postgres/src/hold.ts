@@ -40,19 +40,29 @@ async function renewOnce({ run, sql }: Session, renewals: readonly Renewal[]): P
 
 /** As one statement; a lock, what does not simply meet its own claim, or was in somebody's way, is settled alone. */
 export async function settleMany(session: Session, settlements: readonly Settlement[]): Promise<readonly Settled[]> {
+  const listed = settlements.filter((each) => !isLocks(each));
+  const settled = listed.length > 0 ? await settleListed(session, listed) : new Set();
+  return Promise.all(settlements.map((each) => (settled.has(each) ? "settled" : settleOne(session, each))));
+}
+
+/** Those that it settled. */
+async function settleListed(
+  { run, sql }: Session,
+  settlements: readonly Settlement[],
+): Promise<ReadonlySet<Settlement | undefined>> {
   const columns = [
     ...columnsOf(settlements),
     toArray(settlements.map(({ state }) => state)),
     toArray(settlements.map(({ payload }) => payload?.format ?? null)),
     toArray(settlements.map(({ payload }) => payload?.text ?? null)),
   ];
-  const [row] = await session.run(session.sql.settleMany, columns);
-  const settled = new Set(toWords(row?.settled).map((ord) => settlements[Number(ord) - 1]));
-  if (settled.size === settlements.length) return settlements.map(() => "settled");
-  // What is released and left is a lock, but for few.
-  const alone = (each: Settlement): Promise<Settled> =>
-    each.state === "released" ? settleWaiting(session, each) : settleOne(session, each);
-  return Promise.all(settlements.map((each) => (settled.has(each) ? "settled" : alone(each))));
+  const [row] = await run(sql.settleMany, columns);
+  return new Set(toWords(row?.settled).map((ord) => settlements[Number(ord) - 1]));
+}
+
+/** As good as always: who releases an effect says why. */
+function isLocks({ state, payload }: Settlement): boolean {
+  return state === "released" && payload === null;
 }
 
 function columnsOf(refs: readonly ClaimRef[]): readonly Parameter[] {
@@ -64,6 +74,7 @@ function columnsOf(refs: readonly ClaimRef[]): readonly Parameter[] {
 }
 
 export async function settleOne(session: Session, settlement: Settlement): Promise<Settled> {
+  if (isLocks(settlement)) return settleWaiting(session, settlement);
   const settled = await session.run(session.sql.settle, parametersOf(settlement));
   return settled.length > 0 ? "settled" : settleWaiting(session, settlement);
 }
