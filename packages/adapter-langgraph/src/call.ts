@@ -55,7 +55,7 @@ export async function callOnce(guard: Guard, input: unknown, config: ToolConfig,
   };
   const by = claimantOf(config, tp, config.configurable?.thread_id);
   if (config.configurable?.__twiceproof_record_only)
-    return fromRecord(await by.recorded(effect, input, { scope, turn, callId }), name, callId);
+    return fromRecord(await by.recorded(effect, input, { scope, turn, callId }), scope, name, callId);
   const options = { scope, turn, callId, signal: config.signal };
   for (;;) {
     try {
@@ -117,8 +117,9 @@ function calledOff(config: ToolConfig, isLost = false): GraphInterrupt | undefin
   return config.configurable?.__pregel_checkpointer ? new GraphInterrupt([]) : undefined;
 }
 
-/** An answer for a call of an earlier run, which nobody makes any more. */
-function fromRecord(found: Recorded, name: string, callId: string | undefined): unknown {
+/** An answer for a call of an earlier run, which nobody makes any more. By a key, another thread's call may be found: that is not told. */
+function fromRecord(found: Recorded, scope: string | undefined, name: string, callId: string | undefined): unknown {
+  if (found.state !== "none" && found.scope !== scope) return told({ message: noResult(name) }, name, callId);
   switch (found.state) {
     case "none":
       return told({ message: `"${name}" was not executed: the run that called it was over first.` }, name, callId);
@@ -132,6 +133,11 @@ function fromRecord(found: Recorded, name: string, callId: string | undefined): 
     case "key-reused":
       return told(found.error, name, callId);
   }
+}
+
+/** What is told of an earlier run's call of which nothing is known. */
+export function noResult(name: string): string {
+  return `"${name}" has no result: the run that called it was over before it answered. It may have happened.`;
 }
 
 function isCalledOff(error: unknown): boolean {

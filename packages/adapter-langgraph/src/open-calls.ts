@@ -1,5 +1,6 @@
 import { ToolMessage } from "@langchain/core/messages";
 import { isCommand, type StateSnapshot } from "@langchain/langgraph";
+import { noResult } from "./call.ts";
 import { turnKey } from "./config.ts";
 import type { FindTool } from "./find-tool.ts";
 import { messagesIn } from "./messages.ts";
@@ -54,11 +55,7 @@ function openCalls(messages: readonly Message[]): readonly OpenCall[] {
 async function answerTo(call: OpenCall, graph: AnyPregel, config: RunConfig, find: FindTool): Promise<ToolMessage> {
   const { id, name, args } = call;
   const tool = find(name);
-  if (tool === undefined)
-    return toolError(
-      call,
-      `"${name}" has no result: the run that called it was over before it answered. It may have happened.`,
-    );
+  if (tool === undefined) return toolError(call, noResult(name));
   const place = {
     ...config.configurable,
     checkpoint_ns: "",
