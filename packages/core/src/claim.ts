@@ -1,7 +1,7 @@
 import { type Stopwatch, stopwatch } from "./clock.ts";
 import { isFinal, isTwiceproofError, TwiceproofError } from "./errors.ts";
 import { randomId } from "./id.ts";
-import type { Kernel } from "./kernel.ts";
+import type { Kernel, Left } from "./kernel.ts";
 import { reach } from "./reach.ts";
 import type { ClaimRecord, ClaimRef, ClaimRequest, ClaimResult, Settled, SettledState } from "./store.ts";
 
@@ -12,13 +12,15 @@ export interface Won {
   readonly ref: ClaimRef;
   /** Started before the claim was sent: the lease is over at the latest `leaseMs` after. */
   readonly sent: Stopwatch;
+  /** The one that the row had, at least, when it was won. */
+  readonly version: number;
 }
 
 /** Others may free and take the key while we ask: after so many rounds the caller is told who has it. */
 const maxRounds = 10;
 
 /**
- * `free`: the record as it was just read, when it was free: saves asking for it.
+ * `free`: the record as it was read or left, when it was free: saves asking for it.
  *
  * @throws TwiceproofError `STORE_UNAVAILABLE`; then nothing was executed, and a claim that landed unnoticed is released
  * as soon as the store answers again, or else is in doubt after its lease.
@@ -26,14 +28,14 @@ const maxRounds = 10;
 export async function claim(
   kernel: Kernel,
   wanted: Wanted,
-  free?: ClaimRecord,
+  free?: Left,
 ): Promise<
   | Won
   | { readonly answer: "taken"; readonly record: ClaimRecord }
   | Extract<ClaimResult, { answer: "behind" | "fenced" }>
 > {
   const ask = wanted.kind === "lock" ? kernel.claimLock : kernel.claimEffect;
-  let seen = free;
+  let seen: Left | undefined = free;
   for (let round = 1; ; round++) {
     const sent = stopwatch();
     const { namespace, holder } = kernel;
@@ -47,7 +49,10 @@ export async function claim(
       releaseUnnoticed(kernel, ref);
       throw nothingExecuted(error);
     });
-    if (result.answer === "won") return { answer: "won", ref: { ...ref, token: result.token }, sent };
+    if (result.answer === "won") {
+      const version = (request.seen ?? 0) + 1;
+      return { answer: "won", ref: { ...ref, token: result.token }, sent, version };
+    }
     if (result.answer !== "free") return result;
     if (round === maxRounds) return { answer: "taken", record: result.record };
     seen = result.record;

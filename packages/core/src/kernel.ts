@@ -32,6 +32,8 @@ export interface Kernel {
   readonly held: Map<string, Promise<void>>;
   /** Wakes those who wait for a lock. */
   readonly waiting: Set<() => void>;
+  /** Locks that this process gave back, as they were left: whoever takes one again need not look first. */
+  readonly freed: Map<string, Left>;
   /** Calls that are under way: `close` waits for them. */
   readonly calls: Set<Promise<void>>;
   /** Given up by `close` when it ran out of patience. */
@@ -40,6 +42,12 @@ export interface Kernel {
   readonly warned: Set<string>;
   closing: boolean;
 }
+
+/**
+ * Of a free row. The version is one that it had, never one that it may get: a claim that names it and comes late finds
+ * another (promise 13).
+ */
+export type Left = Pick<ClaimRecord, "version" | "token">;
 
 export interface KernelOptions {
   readonly store: Store;
@@ -53,6 +61,7 @@ export interface KernelOptions {
 
 export function createKernel({ onEvent, maxResultBytes, ...options }: KernelOptions): Kernel {
   const { store } = options;
+  const apart = !store.listsLocks;
   const codec = createCodec({ maxResultBytes });
   const codecs = new WeakMap<readonly CodecType[], Codec>();
 
@@ -69,9 +78,9 @@ export function createKernel({ onEvent, maxResultBytes, ...options }: KernelOpti
     codecWith,
     heartbeat: createHeartbeat((renewals) => store.renew(renewals)),
     claimEffect: lane((requests) => store.claim(requests), { answers: concerns }),
-    claimLock: lane((requests) => store.claim(requests), { answers: concerns, overlaps: true }),
+    claimLock: lane((requests) => store.claim(requests), { answers: concerns, apart }),
     settle: lane((settlements) => store.settle(settlements), { weigh: ({ payload }) => payload?.text.length ?? 0 }),
-    release: lane((settlements) => store.settle(settlements), { overlaps: true }),
+    release: lane((settlements) => store.settle(settlements), { apart }),
     get: lane((items) => store.get(items.map(({ id }) => id)), { answers: () => true }),
     emit(event) {
       // A broken observer must not change what happens to an effect, nor, being async, end the process.
@@ -79,6 +88,7 @@ export function createKernel({ onEvent, maxResultBytes, ...options }: KernelOpti
     },
     held: new Map(),
     waiting: new Set(),
+    freed: new Map(),
     calls: new Set(),
     giveUps: new Set(),
     warned: new Set(),
@@ -101,6 +111,18 @@ function concerns(result: ClaimResult, other: ClaimRequest): boolean {
     case "behind":
     case "fenced":
       return false;
+  }
+}
+
+const mostFreed = 1_000;
+
+/** The oldest is forgotten first. */
+export function remember({ freed }: Kernel, id: string, left: Left): void {
+  freed.delete(id);
+  freed.set(id, left);
+  for (const oldest of freed.keys()) {
+    if (freed.size <= mostFreed) return;
+    freed.delete(oldest);
   }
 }
 

@@ -31,8 +31,8 @@ export interface LaneOptions<Item, Answer> {
   readonly weigh?: (item: Item) => number;
   /** Whether the answer to one item is one to another of the same id as well, which waited with it. By default it never is. */
   readonly answers?: (answer: Answer, other: Item) => boolean;
-  /** A list waits for none before it: for what stores ask about one by one, where a longer list saves nothing. */
-  readonly overlaps?: boolean;
+  /** No lists: each item goes alone, and waits for none before it. An answer is still one to others of its id. */
+  readonly apart?: boolean;
 }
 
 /**
@@ -42,7 +42,7 @@ export interface LaneOptions<Item, Answer> {
  */
 export function lane<Item extends { readonly id: string }, Answer>(
   send: (items: readonly Item[]) => Promise<readonly Answer[]>,
-  { weigh = () => 0, answers: answersAlso, overlaps = false }: LaneOptions<Item, Answer> = {},
+  { weigh = () => 0, answers: answersAlso, apart = false }: LaneOptions<Item, Answer> = {},
 ): Lane<Item, Answer> {
   /** By id, so that a thousand callers of one key cost no more than a thousand of as many keys. */
   let waiting = new Map<string, Entry<Item, Answer>[]>();
@@ -72,8 +72,13 @@ export function lane<Item extends { readonly id: string }, Answer>(
   function flush(): void {
     const batch = take();
     if (batch.length === 0) return;
+    if (apart) {
+      for (const entries of batch) void deliver([entries]);
+      schedule();
+      return;
+    }
     const mine = { elapsed: stopwatch() };
-    if (!overlaps) current = mine;
+    current = mine;
     void deliver(batch).then(() => {
       if (current !== mine) return;
       current = undefined;

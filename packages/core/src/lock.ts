@@ -4,7 +4,7 @@ import type { TwiceproofError } from "./errors.ts";
 import { lockFingerprint } from "./fingerprint.ts";
 import type { Hold } from "./heartbeat.ts";
 import { claimId } from "./id.ts";
-import { enter, isClosing, type Kernel, underWay } from "./kernel.ts";
+import { enter, isClosing, type Kernel, remember, underWay } from "./kernel.ts";
 import { type Line, type LinePlan, lineUp, refuseWhenCalledOff } from "./line.ts";
 import { ready } from "./ready.ts";
 import { linkSignals } from "./signals.ts";
@@ -52,7 +52,7 @@ async function holding<Result>(
   body: (locked: Locked) => Result | Promise<Result>,
 ): Promise<Result> {
   const { wanted, signal } = plan;
-  const { ref, hold } = await take(kernel, plan);
+  const { ref, hold, version } = await take(kernel, plan);
   const links = linkSignals(hold.signal, signal);
   const leave = enter(kernel, wanted.id, async () => {
     hold.stop(plan.lost());
@@ -68,7 +68,9 @@ async function holding<Result>(
     );
     // A heartbeat that crosses with the release finds the lock free: no news for what the body left running.
     links.unlink();
-    await end(kernel, plan, hold, ref, value);
+    const freed = await end(kernel, plan, hold, ref, value);
+    // A renewal in between has raised it further: then the next claim is told what it is.
+    if (freed) remember(kernel, wanted.id, { version: version + 1, token: ref.token });
     return value;
   } finally {
     hold.drop();
@@ -80,6 +82,7 @@ async function holding<Result>(
 interface Taken {
   readonly ref: ClaimRef;
   readonly hold: Hold;
+  readonly version: number;
 }
 
 async function take(kernel: Kernel, plan: LockPlan): Promise<Taken> {
@@ -99,9 +102,9 @@ async function takeInTurn(kernel: Kernel, plan: LockPlan, line: Line): Promise<T
   for (;;) {
     refuseWhenCalledOff(kernel, signal);
     const request = { ...wanted, kind: "lock", fence: null, ticketId: line.ticketId() } as const;
-    const claimed = await claim(kernel, request, free ?? undefined);
+    const claimed = await claim(kernel, request, free ?? kernel.freed.get(wanted.id));
     if (claimed.answer === "won") {
-      const { ref, sent } = claimed;
+      const { ref, sent, version } = claimed;
       const { leaseMs } = wanted;
       const hold = kernel.heartbeat.hold(ref, {
         kind: "lock",
@@ -116,7 +119,7 @@ async function takeInTurn(kernel: Kernel, plan: LockPlan, line: Line): Promise<T
         releaseUnnoticed(kernel, ref);
         throw error;
       });
-      if (alive && !isClosing(kernel) && !signal?.aborted) return { ref, hold };
+      if (alive && !isClosing(kernel) && !signal?.aborted) return { ref, hold, version };
       hold.drop();
       if (alive) await release(kernel, ref).catch(() => undefined);
       free = null;
@@ -126,12 +129,14 @@ async function takeInTurn(kernel: Kernel, plan: LockPlan, line: Line): Promise<T
   }
 }
 
-async function end(kernel: Kernel, plan: LockPlan, hold: Hold, ref: ClaimRef, value: unknown): Promise<void> {
+/** Whether the store has said that it is free. */
+async function end(kernel: Kernel, plan: LockPlan, hold: Hold, ref: ClaimRef, value: unknown): Promise<boolean> {
   if (hold.lost()) throw plan.lost({ value });
   const settled = await release(kernel, ref).catch((cause: unknown) => {
     // Not reached, but still ours: it frees itself when the lease is over.
-    if (hold.leftMs() > 0) return "settled" as const;
+    if (hold.leftMs() > 0) return "unknown" as const;
     throw plan.lost({ value, cause });
   });
   if (settled === "lost") throw plan.lost({ value });
+  return settled !== "unknown";
 }

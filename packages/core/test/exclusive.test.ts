@@ -22,6 +22,23 @@ describe.concurrent("exclusive", () => {
     expect(tokens.sort()).toEqual([1, 2, 3, 4]);
   });
 
+  it("13: takes a lock that it gave back in one question, which names the version that it left, and never a later one", async () => {
+    const { tp, worker, asked, around, advance } = world();
+    const token = (each = tp) => each.exclusive("lock", (held) => held.token);
+    const named = () => asked("claim").flatMap(([requests]) => requests.map(({ seen }) => seen));
+    expect([await token(), await token()]).toEqual([1, 2]);
+    expect(named()).toEqual([null, 2]);
+    expect(await token(worker())).toBe(3);
+    expect(await token()).toBe(4);
+    expect(named().slice(2)).toEqual([4, 6]);
+    const mend = around("settle", never);
+    expect(await token()).toBe(5);
+    mend();
+    advance(60_000);
+    expect(await token()).toBe(6);
+    expect(named().slice(4)).toEqual([8, 8, 9]);
+  });
+
   it("tells a second holder at once who is busy, without a key in the message", async () => {
     const { tp, worker, record } = world();
     const { opened, open } = gate();

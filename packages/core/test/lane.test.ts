@@ -51,7 +51,7 @@ describe("a lane", () => {
     expect(lists).toEqual([["first"], ["a", "b"]]);
   });
 
-  it("that overlaps sends what comes while a list is under way at once", async () => {
+  it("whose items go apart sends each at once and alone, and gives an answer to others of its id", async () => {
     const slow = gate();
     const lists: string[][] = [];
     const ask = lane<Item, string>(
@@ -60,12 +60,12 @@ describe("a lane", () => {
         if (items[0]?.id === "first") await slow.opened;
         return items.map(({ id }) => id);
       },
-      { overlaps: true },
+      { apart: true, answers: () => true },
     );
     const first = ask({ id: "first" });
     await until(() => lists.length === 1);
-    expect(await Promise.all([ask({ id: "a" }), ask({ id: "b" })])).toEqual(["a", "b"]);
-    expect(lists).toEqual([["first"], ["a", "b"]]);
+    expect(await Promise.all(["a", "b", "a"].map((id) => ask({ id })))).toEqual(["a", "b", "a"]);
+    expect(lists).toEqual([["first"], ["a"], ["b"]]);
     slow.open();
     expect(await first).toBe("first");
   });

@@ -17,6 +17,8 @@ export function sqliteStore(source: string | URL | SqliteHandle): Store {
   const { read, single, write, close } = session(source);
 
   return {
+    listsLocks: true,
+
     async claim(requests) {
       const [alone] = requests.length === 1 && requests[0]?.ticketId === undefined ? requests : [];
       const grantAlone = async (): Promise<number | undefined> => alone && (await single((db) => grant(db, alone)));
