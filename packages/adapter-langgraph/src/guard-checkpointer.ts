@@ -10,6 +10,7 @@ import { checkTp } from "./rules.ts";
 import { markOf, withMark } from "./run-mark.ts";
 import { onThread, refuseWhileHeld } from "./thread-run.ts";
 import { uniqueVersions } from "./versions.ts";
+import { swallowedIn, swallows } from "./watch.ts";
 
 export interface GuardCheckpointerOptions {
   readonly tp: Twiceproof;
@@ -49,6 +50,7 @@ export function guardCheckpointer<Saver extends BaseCheckpointSaver>(
   checkTp(tp);
   if (typeof saver?.put !== "function")
     throw new TwiceproofError("INVALID_ARGUMENT", "`guardCheckpointer` takes a checkpointer, such as a MemorySaver.");
+  if (guarded.has(saver)) throw new TwiceproofError("INVALID_ARGUMENT", "This checkpointer is guarded already.");
   const fence = fenceOf(saver, tp.store);
 
   async function write<T>(config: RunnableConfig, act: (saver: Saver) => Promise<T>): Promise<T> {
@@ -62,12 +64,12 @@ export function guardCheckpointer<Saver extends BaseCheckpointSaver>(
     }
     const { run, writes, lost, over } = mark;
     if (over || run.fence === null) throw overtaken();
-    const written = fence.write(run.fence, act);
+    const written = lost.signal.aborted ? Promise.reject(lost.signal.reason) : fence.write(run.fence, act);
     writes.add(written);
     try {
       return await written;
     } catch (error) {
-      if (!isLost(error)) throw error;
+      if (!isLost(error) && !lost.signal.aborted) throw error;
       lost.abort(error);
       // LangGraph 1.4 looks at what became of a save when its loop is over, which the abort sees to: a promise that rejects
       // any sooner has nobody who handles it, and Node then ends the process.
@@ -80,12 +82,18 @@ export function guardCheckpointer<Saver extends BaseCheckpointSaver>(
 
   const methods = {
     put: (config: RunnableConfig, checkpoint: never, metadata: CheckpointMetadata, ...rest: never[]) => {
+      const doubt = swallowedIn(namespaceOf(config));
+      if (doubt !== undefined) markOf(config, tp.store, config.configurable?.thread_id)?.lost.abort(doubt);
       const run_id = runIdOf(config);
       const stamped = run_id === undefined ? metadata : { ...metadata, run_id };
       return write(config, (target) => target.put(config, checkpoint, stamped, ...(rest as [never])));
     },
-    putWrites: (config: RunnableConfig, ...rest: never[]) =>
-      write(config, (target) => target.putWrites(config, ...(rest as [never, never]))),
+    async putWrites(config: RunnableConfig, ...rest: never[]) {
+      const [writes, task] = rest;
+      // Not refused here: that would call off the tasks beside it. The step's own checkpoint is.
+      if (swallows(namespaceOf(config), task, writes)) return;
+      await write(config, (target) => target.putWrites(config, ...(rest as [never, never])));
+    },
     deleteThread: (thread: string) =>
       onThread(tp, { thread: String(thread) }, (mark) =>
         write(withMark({ configurable: { thread_id: thread } }, mark), (target) => target.deleteThread(thread)),
@@ -97,4 +105,8 @@ export function guardCheckpointer<Saver extends BaseCheckpointSaver>(
   const proxy = forwarding(saver as Saver & GuardedCheckpointer, methods as never);
   guarded.set(proxy, tp);
   return proxy;
+}
+
+function namespaceOf({ configurable }: RunnableConfig): string {
+  return String(configurable?.checkpoint_ns ?? "");
 }

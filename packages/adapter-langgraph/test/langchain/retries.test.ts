@@ -46,10 +46,18 @@ describe("a middleware that retries tools", () => {
     expect(here.model.given).toHaveLength(1);
   });
 
-  it("leaves the checkpoint to go on from when the guard is outside of it", async () => {
+  it.each(Object.entries(builds))("2: leaves the step open with %s", async (_, build) => {
     const here = scene();
-    const build = builds["guardMiddleware outside"] ?? expect.fail();
-    const { id = "" } = await rejection(build(here, [retries]).invoke(human, config));
+    const job = { configurable: { ...config.configurable, run_id: "job" } };
+    const { code, id = "" } = await rejection(build(here, [retries]).invoke(human, job));
+    expect(code).toBe("EFFECT_IN_DOUBT");
+    for (const inDoubt of ["throw", "stop"] as const) {
+      const graph = build({ ...here, inDoubt }, [retries]);
+      const again = await graph.invoke(human, job).catch((error) => error);
+      expect(again.code === "EFFECT_IN_DOUBT" || again.__interrupt__?.length === 1).toBe(true);
+      expect((await graph.getState(config)).next).toEqual(["tools"]);
+      expect(here.model.given).toHaveLength(1);
+    }
     const doubt = (await here.tp.doubts.get(id)) ?? expect.fail("no doubt");
     await here.tp.doubts.resolve(doubt, done("by hand"), { who: "ana", why: "asked" });
     const { messages } = await build(here, [retries]).invoke(null, config);
