@@ -14,7 +14,7 @@ const handOverMs = 2_000;
 const bodyMs = 20;
 
 /** Acquired and released by so many at once, each on a thread of its own. */
-export interface Turns {
+interface Turns {
   readonly perSecond: number;
   readonly acquire: Spread;
   readonly release: Spread;
