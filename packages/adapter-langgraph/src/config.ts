@@ -4,6 +4,9 @@ import type { BaseCheckpointSaver } from "@langchain/langgraph";
 /** Where `guardGraph` says which turn a run is of. The underscores keep it out of traces. */
 export const turnKey = "__twiceproof_turn";
 
+/** Where it says in which tasks of another run this one was called: they are no part of it. */
+export const outsideKey = "__twiceproof_outside";
+
 /** What LangGraph keeps for one task while it runs. Read, and put back, by `doubt.ts` alone. */
 interface Scratchpad {
   interruptCounter: number;
@@ -25,6 +28,7 @@ export interface ToolConfig extends RunnableConfig {
     readonly checkpoint_ns?: string;
     readonly checkpoint_map?: Readonly<Record<string, string>>;
     readonly [turnKey]?: string;
+    readonly [outsideKey]?: string;
     readonly __pregel_checkpointer?: BaseCheckpointSaver;
     readonly __pregel_scratchpad?: Scratchpad;
     /** Ours: the call is to be answered from the record, and not made. */

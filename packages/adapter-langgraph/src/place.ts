@@ -2,8 +2,9 @@ import { setTimeout } from "node:timers/promises";
 import type { BaseCheckpointSaver } from "@langchain/langgraph";
 import { TwiceproofError } from "@twiceproof/core";
 import { digest } from "@twiceproof/core/adapter";
-import { runIdOf, type ToolConfig, toolCallIdOf, turnKey } from "./config.ts";
+import { outsideKey, runIdOf, type ToolConfig, toolCallIdOf, turnKey } from "./config.ts";
 import { messagesIn } from "./messages.ts";
+import { turnOfRun } from "./nested.ts";
 
 export interface Place {
   readonly scope: string | undefined;
@@ -26,16 +27,29 @@ export async function placeOf(name: string, config: ToolConfig, hasKey: boolean)
     throw missingThread(name);
   }
   const scope = String(thread_id);
-  if (hasKey) return { scope, turn: runIdOf(config), callId };
-  const around = checkpoint_ns.split("|").slice(0, -1).join("|");
+  const runId = runIdOf(config);
+  if (hasKey) return { scope, turn: runId && turnOfRun(runId), callId };
+  const around = tasksWithin(checkpoint_ns, config.configurable?.[outsideKey]);
   const turn = (await turnOf(config, scope)) ?? stateOf(checkpoint_ns, callId);
   if (turn === undefined) throw missingThread(name);
   return { scope, turn: around === "" ? turn : `${turn}|${digest(around)}`, callId };
 }
 
+/** The tasks around this one, back to where its run begins. */
+function tasksWithin(checkpointNs: string, outside: string | undefined): string {
+  if (!outside) return checkpointNs.split("|").slice(0, -1).join("|");
+  const own = checkpointNs.startsWith(`${outside}|`) ? checkpointNs.slice(outside.length + 1) : checkpointNs;
+  // LangGraph counts the graphs that a task calls, also when it calls one again: here the turn tells them apart.
+  const tasks = own.split("|").slice(0, -1);
+  return tasks.filter((task) => task.includes(":")).join("|");
+}
+
 async function turnOf(config: ToolConfig, thread: string): Promise<string | undefined> {
   const runId = runIdOf(config);
-  if (runId === undefined) return humanMessageOf(config);
+  return runId === undefined ? humanMessageOf(config) : turnOfRun(await runOf(runId, config, thread));
+}
+
+async function runOf(runId: string, config: ToolConfig, thread: string): Promise<string> {
   const { [turnKey]: given, __pregel_checkpointer: saver } = config.configurable ?? {};
   if (given !== undefined || !saver) return given ?? runId;
   // A run that goes on from a checkpoint may have an id of its own: the turn is that of the run which brought the input.

@@ -1,9 +1,10 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { type BaseCheckpointSaver, isCommand, type StateSnapshot } from "@langchain/langgraph";
 import { TwiceproofError } from "@twiceproof/core";
-import { runIdOf, turnKey } from "./config.ts";
+import { outsideKey, runIdOf, turnKey } from "./config.ts";
 import type { FindTool } from "./find-tool.ts";
 import { messagesIn } from "./messages.ts";
+import { innerRunId, ownRunId, tasksAround, turnOfRun } from "./nested.ts";
 import { withAnswers } from "./open-calls.ts";
 
 /** A graph, whatever its state is made of. */
@@ -21,9 +22,16 @@ export interface RunConfig extends RunnableConfig {
   readonly encoding?: string;
 }
 
-/** What the caller says about the run that it starts: the id, or that of the message that it brings. */
+/**
+ * What the caller says about the run that it starts: the id, or that of the message that it brings; else what traces call
+ * it, which is another with each attempt.
+ */
 export function givenRunId(input: unknown, config: RunConfig): string | undefined {
-  return runIdOf(config) ?? config.runId ?? (isResume(input) ? undefined : humanMessageIdOf(input));
+  return namedRunId(input, config) ?? config.runId;
+}
+
+function namedRunId(input: unknown, config: RunConfig): string | undefined {
+  return ownRunId(config) ?? (isResume(input) ? undefined : humanMessageIdOf(input));
 }
 
 export function threadOf(graph: AnyPregel, config: RunConfig): string | undefined {
@@ -59,8 +67,8 @@ export interface Start {
 
 /**
  * What a run is started with: an id, where LangGraph and its savers look for it. It is the caller's; else that of the run
- * which is resumed; else the human message's own; else `newId`. And, for a thread whose last run left tool calls without an
- * answer, their answers.
+ * which is resumed; else the human message's own; else one by the run around it; else `newId`. And, for a thread whose last
+ * run left tool calls without an answer, their answers.
  */
 export async function startOf(
   graph: AnyPregel,
@@ -70,19 +78,19 @@ export async function startOf(
   newId: string,
 ): Promise<Start> {
   const { configurable, metadata } = config;
-  const given = givenRunId(input, config);
+  const given = namedRunId(input, config);
   const state =
     threadOf(graph, config) === undefined || (given !== undefined && isResume(input))
       ? undefined
       : await graph.getState({ configurable: { ...configurable } });
   const last = state?.metadata && runIdOf({ metadata: { ...state.metadata } });
-  const run_id = given ?? (isResume(input) ? last : undefined) ?? newId;
+  const run_id = given ?? (isResume(input) ? last : innerRunId(input, config)) ?? newId;
   // What a resume goes on with is the turn of whoever brought it: looked up where it matters.
-  const turn = isResume(input) ? {} : { [turnKey]: run_id };
+  const turn = isResume(input) ? {} : { [turnKey]: turnOfRun(run_id) };
   const started = {
     ...config,
     metadata: { ...metadata, run_id },
-    configurable: { ...configurable, run_id, ...turn },
+    configurable: { ...configurable, run_id, [outsideKey]: tasksAround(config), ...turn },
   };
   // LangGraph goes on with a run of the same id, and looks at no input.
   const isNew = !isResume(input) && run_id !== last;
