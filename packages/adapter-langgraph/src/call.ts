@@ -75,7 +75,7 @@ export async function callOnce(guard: Guard, input: unknown, config: ToolConfig,
           throw exit.error ?? error;
         case "EFFECT_IN_DOUBT": {
           const verdict = verdicts.get(error.id ?? "");
-          if (verdict !== undefined && (await settleBy(tp, error.id ?? "", verdict))) continue;
+          if (verdict !== undefined && (await settleBy(tp, error.id ?? "", verdict, scope))) continue;
           return leaveInDoubt(error, name, config, (exit) => note(call, { callId, error, exit }));
         }
       }

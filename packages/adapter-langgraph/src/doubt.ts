@@ -2,7 +2,7 @@ import { interrupt, isCommand } from "@langchain/langgraph";
 import { type Doubt, isTwiceproofError, type Twiceproof, type TwiceproofError } from "@twiceproof/core";
 import type { ToolConfig } from "./config.ts";
 import type { DoubtInterrupt } from "./doubt-interrupt.ts";
-import { type ResumedVerdict, verdictsIn } from "./resume.ts";
+import { invalid, type ResumedVerdict, readResume, verdictsIn } from "./resume.ts";
 
 /**
  * Leaves by an interrupt of LangGraph's own, the only way out that tool nodes respect. Its counter of interrupts is put
@@ -53,10 +53,19 @@ export function takeVerdicts(config: ToolConfig): ReadonlyMap<string, ResumedVer
   return verdicts;
 }
 
-/** Whether the doubt is settled now, by this verdict or by another that came first. */
-export async function settleBy(tp: Twiceproof, id: string, resumed: ResumedVerdict): Promise<boolean> {
+/**
+ * Whether the doubt is settled now, by this verdict or by another that came first. By a key, a call may meet the doubt of
+ * another scope: whoever resumes this one does not settle it.
+ */
+export async function settleBy(
+  tp: Twiceproof,
+  id: string,
+  resumed: ResumedVerdict,
+  scope: string | undefined,
+): Promise<boolean> {
   const doubt = await tp.doubts.get(id);
-  return doubt === null || (await settle(tp, doubt, resumed));
+  if (doubt === null) return true;
+  return doubt.scope === (scope ?? null) && (await settle(tp, doubt, resumed));
 }
 
 async function settle(tp: Twiceproof, doubt: Doubt, resumed: ResumedVerdict): Promise<boolean> {
@@ -72,15 +81,31 @@ async function settle(tp: Twiceproof, doubt: Doubt, resumed: ResumedVerdict): Pr
 }
 
 /**
- * Before the run that a resume starts, so that nothing else in its first step comes before them. Whoever may resume a
- * thread may not settle another's doubts.
+ * Settles what a resume decides, before the run that it starts, so that nothing else in its first step comes before it; gives
+ * what to start the run with. Whoever may resume a thread may not settle another's doubts.
+ *
+ * @throws TwiceproofError `INVALID_ARGUMENT` for a verdict that is none, or is not on a doubt of this thread; nothing was
+ * settled then, unless somebody else did
  */
-export async function settleResumed(tp: Twiceproof, input: unknown, thread: unknown): Promise<void> {
-  const resume: unknown = isCommand(input) ? input.resume : undefined;
-  if (typeof resume !== "object" || resume === null) return;
-  for (const value of [resume, ...Object.values(resume)])
-    for (const [id, verdict] of verdictsIn(value)) {
-      const doubt = await tp.doubts.get(id);
-      if (doubt !== null && doubt.scope === String(thread)) await settle(tp, doubt, verdict);
-    }
+export async function settleResumed(tp: Twiceproof, input: unknown, thread: string): Promise<unknown> {
+  if (!isCommand(input)) return input;
+  const { verdicts, isAll } = readResume(input.resume);
+  if (isAll && (input.update !== undefined || hasGoto(input)))
+    throw invalid("A resume that is a verdict takes no `update` and no `goto`: use `doubtResume`, or resume twice");
+  const found = await Promise.all(
+    verdicts.map(async ([id, verdict]) => ({ doubt: await doubtOf(tp, id, thread), verdict })),
+  );
+  for (const { doubt, verdict } of found) if (doubt !== null) await settle(tp, doubt, verdict);
+  return isAll ? null : input;
+}
+
+/** Null when it is settled: a resume may be sent again. */
+async function doubtOf(tp: Twiceproof, id: string, thread: string): Promise<Doubt | null> {
+  const doubt = await tp.doubts.get(id);
+  if (doubt === null ? (await tp.doubts.history(id)).length > 0 : doubt.scope === thread) return doubt;
+  throw invalid(`A resume of this thread holds a verdict on ${id.slice(0, 8)}, which is no doubt of it`);
+}
+
+function hasGoto({ goto }: { readonly goto?: unknown }): boolean {
+  return goto !== undefined && !(Array.isArray(goto) && goto.length === 0);
 }

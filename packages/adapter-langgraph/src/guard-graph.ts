@@ -55,9 +55,9 @@ export function guardGraph<G extends object>(graph: G, options: GuardGraphOption
     const { signal } = config;
     const options = { ...lock, thread, runId: givenRunId(input, config), signal };
     const body = async (mark: RunMark): Promise<Result> => {
-      await settleResumed(tp, input, thread);
+      const decided = await settleResumed(tp, input, thread);
       const held = withMark({ ...config, signal: AbortSignal.any([mark.run.signal, mark.lost.signal]) }, mark);
-      const started = await startOf(pregel, find, input, held, mark.run.runId);
+      const started = await startOf(pregel, find, decided, held, mark.run.runId);
       const { config: watched, within, refuseDoubts } = watchRun(started.config);
       const result = await within(() => start(started.input, watched));
       if (inDoubt === "throw") refuseDoubts();

@@ -69,17 +69,56 @@ function write(verdict: Verdict): Wire["verdict"] {
 
 /** The verdicts in a resume value: `{ [id]: { verdict, who, why } }`, or one as `{ id, verdict, who, why }`. Others have none. */
 export function verdictsIn(value: unknown): readonly (readonly [string, ResumedVerdict])[] {
-  if (typeof value !== "object" || value === null) return [];
-  const { id } = value as { id?: unknown };
-  const entries: [string, unknown][] = typeof id === "string" ? [[id, value]] : Object.entries(value);
+  if (!isObject(value)) return [];
+  const entries: [string, unknown][] = typeof value.id === "string" ? [[value.id, value]] : Object.entries(value);
   const found = entries.map(([each, wire]) => [each, isId(each) ? readWire(wire) : undefined] as const);
   const verdicts = found.filter((entry): entry is readonly [string, ResumedVerdict] => entry[1] !== undefined);
   // A value that holds anything else is not ours alone.
   return verdicts.length === entries.length ? verdicts : [];
 }
 
-function isId(id: string): boolean {
-  return /^[0-9a-f]{64}$/.test(id);
+/**
+ * The verdicts that a resume holds, and whether they are all it holds: then it answers no question of a tool's own.
+ *
+ * @throws TwiceproofError `INVALID_ARGUMENT` when something in it was meant as a verdict and is none: it would be taken for
+ * the answer to such a question
+ */
+export function readResume(resume: unknown): {
+  verdicts: readonly (readonly [string, ResumedVerdict])[];
+  isAll: boolean;
+} {
+  const bare = verdictsIn(resume);
+  if (bare.length > 0 || !isObject(resume)) return { verdicts: bare, isAll: bare.length > 0 };
+  const verdicts = Object.entries(resume).flatMap(([key, value]) => {
+    const addressed = verdictsIn(value);
+    if (addressed.length === 0 && (isMeant(value, key) || isMeantWithin(value))) throw malformed();
+    return addressed;
+  });
+  if (isMeant(resume)) throw malformed();
+  return { verdicts, isAll: false };
+}
+
+function isMeantWithin(value: unknown): boolean {
+  return isObject(value) && Object.entries(value).some(([key, each]) => isMeant(each, key));
+}
+
+function isMeant(value: unknown, key?: string): boolean {
+  if (!isObject(value) || !("verdict" in value)) return false;
+  return isId(key ?? value.id) || isId(value.id) || (isObject(value.verdict) && "answer" in value.verdict);
+}
+
+function malformed(): TwiceproofError {
+  return invalid(
+    "A resume holds what looks like a verdict and is none: it is `{ verdict, who, why }` under the doubt's whole id, and nothing else beside it",
+  );
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}
+
+function isId(id: unknown): boolean {
+  return typeof id === "string" && /^[0-9a-f]{64}$/.test(id);
 }
 
 function readWire(wire: unknown): ResumedVerdict | undefined {
@@ -107,6 +146,6 @@ function readVerdict(verdict: Wire["verdict"] | undefined): Verdict | undefined 
   return undefined;
 }
 
-function invalid(rule: string): TwiceproofError {
+export function invalid(rule: string): TwiceproofError {
   return new TwiceproofError("INVALID_ARGUMENT", `${rule}.`);
 }
