@@ -59,7 +59,8 @@ async function runOf(runId: string, config: ToolConfig, thread: string): Promise
   return (await isSaved(saver, thread, config)) ? ((await runOfInput(saver, thread)) ?? runId) : runId;
 }
 
-async function runOfInput(saver: BaseCheckpointSaver, thread: string): Promise<string | undefined> {
+/** The run whose input came last to a thread. */
+export async function runOfInput(saver: BaseCheckpointSaver, thread: string): Promise<string | undefined> {
   const root = { configurable: { thread_id: thread, checkpoint_ns: "" } };
   for await (const { metadata } of saver.list(root, { filter: { source: "input" }, limit: 1 }))
     return metadata === undefined ? undefined : runIdOf({ metadata: { ...metadata } });

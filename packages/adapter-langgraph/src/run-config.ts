@@ -6,6 +6,7 @@ import type { FindTool } from "./find-tool.ts";
 import { messagesIn } from "./messages.ts";
 import { innerRunId, ownRunId, tasksAround, turnOfRun } from "./nested.ts";
 import { withAnswers } from "./open-calls.ts";
+import { runOfInput } from "./place.ts";
 
 /** A graph, whatever its state is made of. */
 export interface AnyPregel {
@@ -84,7 +85,8 @@ export async function startOf(
       ? undefined
       : await graph.getState({ configurable: { ...configurable } });
   const last = state?.metadata && runIdOf({ metadata: { ...state.metadata } });
-  const run_id = given ?? (isResume(input) ? last : innerRunId(input, config)) ?? newId;
+  const known = given ?? (isResume(input) ? last : innerRunId(input, config));
+  const run_id = known ?? newId;
   // What a resume goes on with is the turn of whoever brought it: looked up where it matters.
   const turn = isResume(input) ? {} : { [turnKey]: turnOfRun(run_id) };
   const started = {
@@ -93,8 +95,13 @@ export async function startOf(
     configurable: { ...configurable, run_id, [outsideKey]: tasksAround(config), ...turn },
   };
   // LangGraph goes on with a run of the same id, and looks at no input.
-  const isNew = !isResume(input) && run_id !== last;
-  return { config: started, input: isNew && state ? await withAnswers(graph, state, input, started, find) : input };
+  if (isResume(input) || state === undefined || run_id === last) return { config: started, input };
+  // Or somebody has resumed it under another id since, or has edited the state: it is still the turn of its input.
+  const { checkpointer } = graph;
+  const mayGoOn = known !== undefined && !configurable?.checkpoint_id && typeof checkpointer === "object";
+  if (mayGoOn && (await runOfInput(checkpointer, String(configurable?.thread_id))) === known)
+    return { config: started, input: null };
+  return { config: started, input: await withAnswers(graph, state, input, started, find) };
 }
 
 function isResume(input: unknown): boolean {

@@ -74,6 +74,10 @@ type Row = readonly [
 /** All ids change, as when the platform lost the checkpoints, or never had any. */
 const lostCheckpoints = (here: Left): Left => Object.assign(here, { saver: new MemorySaver() });
 
+interface Editable extends Runnable {
+  updateState(config: object, values: object): Promise<unknown>;
+}
+
 const run = (run_id: string) => thread({ run_id });
 
 const rows: readonly Row[] = [
@@ -171,6 +175,27 @@ describe("what is sent again", () => {
     here.alive = true;
     await bare(here).invoke(new Command({ resume: "whatever" }), run("r2"));
     expect(here.count).toBe(1);
+  });
+
+  it.each<[string, (graph: Editable) => Promise<unknown>]>([
+    ["was resumed under another id", (graph) => rejection(graph.invoke(null, run("r2")))],
+    ["had its state edited", (graph) => graph.updateState(thread(), { messages: [] })],
+  ])("the input again, with its run id, after the run %s: goes on with its turn", async (_, act) => {
+    const here = left();
+    await rejection(whole(here).invoke(says(), run("r1")));
+    await act(whole(here) as Editable);
+    here.alive = true;
+    const { messages } = await whole(here).invoke(says(), run("r1"));
+    expect(messages.map(({ type }) => type)).toEqual(["human", "ai", "tool", "tool", "ai"]);
+    expect(here.count).toBe(1);
+  });
+
+  it("the input again, with its run id, after another run: is a second turn, in which the same call is answered", async () => {
+    const here = Object.assign(left(), { alive: true });
+    for (const id of ["r1", "r2", "r1"]) await whole(here).invoke(says(), run(id));
+    const { values } = await whole(here).getState(thread());
+    expect(values.messages.filter(({ type }) => type === "human")).toHaveLength(3);
+    expect(here.count).toBe(2);
   });
 
   it("time travel within a turn gives what is on record", async () => {
