@@ -6,6 +6,7 @@ import { checkCheckpointer, type Graph, invalid, pregelOf } from "./graph.ts";
 import { isNested } from "./nested.ts";
 import { checkTp } from "./rules.ts";
 import { completeConfig, givenRunId, type RunConfig, startOf, threadOf } from "./run-config.ts";
+import { endingWith, type GraphEvents } from "./run-events.ts";
 import { outerRunOf, type RunMark, withMark } from "./run-mark.ts";
 import { runStream } from "./run-stream.ts";
 import { type LockOptions, lockOptionNames, onThread } from "./thread-run.ts";
@@ -81,15 +82,14 @@ export function guardGraph<G extends object>(graph: G, options: GuardGraphOption
 
   /** Events of version 3 are an object that lives as long as its run. */
   async function eventsOf(input: unknown, config: RunConfig, rest: unknown[]): Promise<unknown> {
-    const opened = Promise.withResolvers<unknown>();
+    const opened = Promise.withResolvers<GraphEvents>();
     const over = run(input, config, async (own, prepared) => {
-      const events = (await target.streamEvents(own, prepared, ...rest)) as { readonly output?: Promise<unknown> };
+      const events = (await target.streamEvents(own, prepared, ...rest)) as GraphEvents;
       opened.resolve(events);
-      // What it rejects with it tells its readers itself.
-      await Promise.resolve(events.output).catch(() => undefined);
+      return await events.output;
     });
     over.catch(opened.reject);
-    return await opened.promise;
+    return endingWith(await opened.promise, over);
   }
 
   /** Also when runs wait or interrupt: an edit was made for the state that its author saw. */
