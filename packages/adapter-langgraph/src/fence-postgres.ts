@@ -4,7 +4,9 @@ import { forwarding } from "./forwarding.ts";
 
 interface Client {
   query(text: unknown, values?: unknown): Promise<{ readonly rows: readonly unknown[] }>;
-  release(): unknown;
+  release(broken?: unknown): unknown;
+  on(event: "error", listener: () => void): unknown;
+  off(event: "error", listener: () => void): unknown;
 }
 
 interface Pool {
@@ -42,15 +44,31 @@ function checkedPool(pool: Pool, check: TransactionCheck): Pool {
   return forwarding(pool, { connect: async () => checkedClient(await pool.connect(), check) });
 }
 
+/**
+ * How long the server lets the transaction stand still, as that of a frozen worker does, before it ends it: a takeover
+ * waits for it, and for no longer than core asks a store.
+ */
+const standstillMs = 5_000;
+
+const ignore = (): void => undefined;
+
 function checkedClient(client: Client, { statement, take }: TransactionCheck): Client {
+  // What the server says when it hangs up ends the process where nobody listens, and the pool does so for idle clients alone.
+  client.on("error", ignore);
   return forwarding(client, {
     async query(text, values) {
-      const answer = await client.query(text, values);
-      if (typeof text === "string" && /^\s*(begin|start\s+transaction)\b/i.test(text)) {
-        const { rows } = await client.query(statement.text, [...statement.values]);
-        take(rows.length > 0);
-      }
-      return answer;
+      const isBegin = typeof text === "string" && /^\s*(begin|start\s+transaction)\b/i.test(text);
+      if (!isBegin) return await client.query(text, values);
+      const [begun] = [
+        await client.query(`${text}; set local idle_in_transaction_session_timeout = ${standstillMs}`),
+      ].flat();
+      const { rows } = await client.query(statement.text, [...statement.values]);
+      take(rows.length > 0);
+      return begun as Awaited<ReturnType<Client["query"]>>;
+    },
+    release(broken) {
+      client.off("error", ignore);
+      return client.release(broken);
     },
   });
 }

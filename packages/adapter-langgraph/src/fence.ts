@@ -69,9 +69,15 @@ export function fenceOf(saver: BaseCheckpointSaver, store: Store): Fence {
         checked = true;
         if (!held) throw overtaken();
       };
-      const result = await act(inside.view({ statement, take }) as never);
-      // It did not write in a transaction that we know: all that can be done is to look.
-      if (!checked) await refuseLost(ref);
+      const result = await act(inside.view({ statement, take }) as never).catch(async (error: unknown) => {
+        // Its transaction may have stood still until the server ended it.
+        await refuseLost(ref);
+        throw error;
+      });
+      if (checked) return result;
+      // It does not write in a transaction that we know: all that can be done is to look, from now on before it as well.
+      known = "detects";
+      await refuseLost(ref);
       return result;
     },
   };

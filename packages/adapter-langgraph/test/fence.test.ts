@@ -7,11 +7,12 @@ import {
   START,
   StateGraph,
 } from "@langchain/langgraph";
+import { PostgresSaver } from "@langchain/langgraph-checkpoint-postgres";
 import { SqliteSaver } from "@langchain/langgraph-checkpoint-sqlite";
 import { createTwiceproof, memoryStore } from "@twiceproof/core";
 import { sqliteStore } from "@twiceproof/store-sqlite";
 import Database from "better-sqlite3";
-import type { Pool } from "pg";
+import { Pool, type PoolClient } from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { guardCheckpointer, guardGraph } from "../src/index.ts";
 import { apart, type Kept, together } from "./support/places.ts";
@@ -74,6 +75,7 @@ describe.each(Object.entries(together))("%s", (_, open) => {
     for (const id of ["a", "b", "c"])
       expect(await texts(kept, { configurable: { thread_id: id } })).toEqual([id, `first ${id}`, `second ${id}`]);
     await saver.deleteThread("b");
+    expect(await saver.fence()).toBe("exact");
     expect(await texts(kept, { configurable: { thread_id: "b" } })).toEqual([]);
     expect(await texts(kept, { configurable: { thread_id: "a" } })).toHaveLength(3);
   });
@@ -99,6 +101,59 @@ describe.each(Object.entries(apart))("%s", (_, open) => {
     expect(await texts(kept)).toEqual(["one"]);
   });
 });
+
+it("14: a saver that writes in a way of its own is found out by its first write, and looked at before the next", async () => {
+  const { saver: own, store } = (await together["SqliteSaver, on one handle"]?.()) ?? expect.fail();
+  let writes = 0;
+  const saver = Object.assign(own, { putWrites: async () => void ++writes });
+  let before: number | undefined;
+  const { graph, saver: guarded } = echo({ saver, store }, async (_, asked) => {
+    if (asked === "one") return;
+    before = writes;
+    // By another worker: this one would hear of it before it saves.
+    await unlock(createTwiceproof({ store }));
+  });
+  expect(await guarded.fence()).toBe("exact");
+  await graph.invoke(say("one"), config);
+  expect(await guarded.fence()).toBe("detects");
+  expect(await rejection(graph.invoke(say("two"), config))).toMatchObject({ code: "RUN_LOST" });
+  expect(writes).toBe(before);
+});
+
+it("14: a takeover does not wait for ever for a holder that stands still in its PostgresSaver's transaction", async () => {
+  const { saver: other, store } = (await together.PostgresSaver?.()) ?? expect.fail();
+  const pool = new Pool((other as unknown as { readonly pool: Pool }).pool.options);
+  onTestFinished(() => pool.end());
+  pool.on("error", () => undefined);
+  const connect = pool.connect.bind(pool) as (...args: unknown[]) => Promise<PoolClient>;
+  const frozen = gate();
+  const thawed = gate();
+  async function freezing(...args: unknown[]): Promise<PoolClient> {
+    const client = await connect(...args);
+    // By a callback it is the pool's own.
+    if (args.length > 0) return client;
+    const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
+    return Object.assign(client, {
+      async query(text: string, ...values: unknown[]) {
+        const answer = await query(text, ...values);
+        if (/^\s*insert into\s+\S*checkpoints\W/i.test(text)) {
+          frozen.open();
+          await thawed.opened;
+        }
+        return answer;
+      },
+    });
+  }
+  const saver = new PostgresSaver(Object.assign(pool, { connect: freezing })) as unknown as BaseCheckpointSaver;
+  const { graph, tp } = echo({ saver, store });
+  const run = rejection(graph.invoke(say("one"), config));
+  await frozen.opened;
+  await unlock(tp);
+  expect(await rows({ saver: other, store })).toBe(0);
+  thawed.open();
+  expect(await run).toMatchObject({ code: "RUN_LOST" });
+  expect(await rows({ saver: other, store })).toBe(0);
+}, 30_000);
 
 describe("a takeover while a PostgresSaver is in the midst of a write", () => {
   /** Stands in the way of what the saver inserts, after it has begun. */
