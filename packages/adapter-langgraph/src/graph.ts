@@ -27,8 +27,9 @@ export function checkCheckpointer(checkpointer: unknown, tp: Twiceproof): void {
     throw invalid(
       "The graph's checkpointer is missing or is not guarded. Compile it with `checkpointer: guardCheckpointer(saver, { tp })`",
     );
-  if (guard.store !== tp.store)
-    throw invalid("The graph and its checkpointer are guarded on two different stores: give both the same `tp`");
+  // Two of them may differ in their namespace, and then know nothing of each other's locks.
+  if (guard !== tp)
+    throw invalid("The graph and its checkpointer are guarded by two different `tp`: give both the same");
 }
 
 export function invalid(rule: string): TwiceproofError {

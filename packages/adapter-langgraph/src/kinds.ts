@@ -28,6 +28,14 @@ export function guardOf(what: string, options: GuardSetOptions): <T extends AnyT
   checkTp(tp);
   if (typeof kinds !== "function" && (typeof kinds !== "object" || kinds === null))
     throw new TwiceproofError("INVALID_ARGUMENT", "`kinds` must be an object, by the tools' names, or a function.");
+  if (typeof kinds === "object") {
+    const stranger = Object.keys(rules ?? {}).find((name) => !Object.hasOwn(kinds, name));
+    if (stranger !== undefined)
+      throw new TwiceproofError(
+        "INVALID_ARGUMENT",
+        `\`rules\` of ${what} names "${stranger}", which is not in \`kinds\`: ${Object.keys(kinds).join(", ")}.`,
+      );
+  }
   return (tool) => {
     if (isGuarded(tool)) return tool;
     const { name } = tool;

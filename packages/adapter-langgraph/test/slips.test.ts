@@ -53,9 +53,18 @@ describe("slips are told when the tool is made", () => {
       "rules for a tool that is not there",
       () => guardTools([charge], wrong({ tp, kinds: { charge: "effect" }, rules: { chrge: {} } })),
     ],
+    [
+      "a middleware with rules for a tool that has no kind",
+      () => guardMiddleware({ tp, kinds: { charge: "effect" }, rules: { chrge: {} } }),
+    ],
+    [
+      "a node with rules for a tool that has no kind",
+      () => guardToolNode(new ToolNode([charge]), { tp, kinds: { charge: "effect" }, rules: { chrge: {} } }),
+    ],
     ["kinds that are none", () => guardTools([charge], wrong({ tp, kinds: "effect" }))],
     ["a node that is none", () => guardToolNode(wrong({}), { tp, kinds: {} })],
     ["a middleware with a misspelt option", () => guardMiddleware(wrong({ tp, kind: {} }))],
+    ["a saver that is guarded", () => guardCheckpointer(guardCheckpointer(new MemorySaver(), { tp }), { tp })],
     ["a saver that is none", () => guardCheckpointer(wrong({}), { tp })],
     ["a graph that is none", () => guardGraph({}, { tp })],
     ["inDoubt that is none", () => guardGraph({}, wrong({ tp, inDoubt: "ignore" }))],

@@ -255,9 +255,12 @@ describe("a slip", () => {
     expect(await rejection(wrong.invoke(say("one"), config))).toMatchObject({ code: "INVALID_ARGUMENT" });
   });
 
-  it("two different stores are told", () => {
-    const checkpointer = guardCheckpointer(new MemorySaver(), { tp: createTwiceproof({ store: memoryStore() }) });
+  it.each([
+    ["stores", createTwiceproof({ store: memoryStore() })],
+    ["namespaces of one store", createTwiceproof({ store: tp.store, namespace: "other" })],
+  ])("two different %s are told", (_, theirs) => {
+    const checkpointer = guardCheckpointer(new MemorySaver(), { tp: theirs });
     const other = Object.create(graph, { checkpointer: { value: checkpointer } });
-    expect(() => guardGraph(other, { tp })).toThrow(/two different stores/);
+    expect(() => guardGraph(other, { tp })).toThrow(/two different `tp`/);
   });
 });
