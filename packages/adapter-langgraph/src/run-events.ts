@@ -5,7 +5,7 @@ export interface GraphEvents extends AsyncIterable<unknown> {
 
 /**
  * The events, whose `output`, `values` and iteration end as the run does: LangGraph's own may end well for a run that lost
- * its thread, since what it could not save comes to light last.
+ * its thread, whose tools leave by an interrupt that is empty.
  */
 export function endingWith(events: GraphEvents, over: Promise<unknown>): GraphEvents {
   // Told to those who ask, and to nobody else.

@@ -1,6 +1,9 @@
+import { tool } from "@langchain/core/tools";
 import { MemorySaver } from "@langchain/langgraph";
 import { createTwiceproof, memoryStore, type Twiceproof } from "@twiceproof/core";
 import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { guardTool } from "../src/index.ts";
 import { config, echo, operator, say, thread, unlock } from "./support/thread.ts";
 import { gate, rejection, until } from "./support/waiting.ts";
 
@@ -46,6 +49,9 @@ function scene(stop: (tp: Twiceproof, other: Twiceproof) => Promise<unknown> = a
     async () => {
       await letOn.opened;
       await stop(made.tp, other);
+      // What LangGraph is told when such a tool has lost its run looks to it like an end that is none of an error.
+      const work = tool(() => "worked", { name: "work", description: "works", schema: z.object({}) });
+      await guardTool(work, { tp: made.tp }).invoke({});
     },
     { inDoubt: "stop" },
   );
