@@ -13,8 +13,7 @@ export interface Lock {
 export type LockName = "twiceproof" | "twiceproof, LISTEN" | "raw" | "advisory";
 
 /** Makes a worker each time it is called; what one worker knows of its own releases, the others have to find out. */
-type Locks = Readonly<Partial<Record<LockName, () => Lock>>> &
-  Readonly<Record<"twiceproof" | "raw", () => Lock>>;
+type Locks = Readonly<Partial<Record<LockName, () => Lock>>> & Readonly<Record<"twiceproof" | "raw", () => Lock>>;
 
 export interface LockSubject {
   readonly name: SubjectName;
