@@ -56,8 +56,9 @@ export function ownServerFaults(name: ServerName): void {
       await setReadOnly(scene, true);
       try {
         const body = () => world.act(key);
-        for (const call of [tp.once(key, body), tp.withRun({ thread: "t" }, body), tp.exclusive("l", body)])
-          expect(await rejection(call)).toMatchObject({ code: "STORE_READ_ONLY" });
+        const calls = [tp.once(key, body), tp.withRun({ thread: "t" }, body), tp.exclusive("l", body)];
+        for (const error of await Promise.all(calls.map(rejection)))
+          expect(error).toMatchObject({ code: "STORE_READ_ONLY" });
         expect([...world.all]).toEqual([]);
       } finally {
         await setReadOnly(scene, false);
