@@ -1,5 +1,6 @@
 import { interrupt, isCommand } from "@langchain/langgraph";
 import { type Doubt, isTwiceproofError, type Twiceproof, type TwiceproofError } from "@twiceproof/core";
+import { shortRef } from "@twiceproof/core/adapter";
 import type { ToolConfig } from "./config.ts";
 import type { DoubtInterrupt } from "./doubt-interrupt.ts";
 import { invalid, type ResumedVerdict, readResume, verdictsIn } from "./resume.ts";
@@ -103,7 +104,7 @@ export async function settleResumed(tp: Twiceproof, input: unknown, thread: stri
 async function doubtOf(tp: Twiceproof, id: string, thread: string): Promise<Doubt | null> {
   const doubt = await tp.doubts.get(id);
   if (doubt === null ? (await tp.doubts.history(id)).length > 0 : doubt.scope === thread) return doubt;
-  throw invalid(`A resume of this thread holds a verdict on ${id.slice(0, 8)}, which is no doubt of it`);
+  throw invalid(`A resume of this thread holds a verdict on ${shortRef(id)}, which is no doubt of it`);
 }
 
 function hasGoto({ goto }: { readonly goto?: unknown }): boolean {

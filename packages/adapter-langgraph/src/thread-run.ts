@@ -1,4 +1,5 @@
 import { findTwiceproofError, type Run, type RunOptions, type Twiceproof, TwiceproofError } from "@twiceproof/core";
+import { threadHeld } from "@twiceproof/core/adapter";
 import { overtaken } from "./fence.ts";
 import type { RunMark } from "./run-mark.ts";
 
@@ -62,14 +63,5 @@ function stopOf({ signal }: Pick<Run, "signal">): unknown {
  */
 export async function refuseWhileHeld(tp: Twiceproof, thread: string): Promise<void> {
   const facts = await tp.threads.get(thread);
-  if (facts?.liveness !== "live") return;
-  const { id, token: _token, worker, queueDepth, ...holder } = facts;
-  throw new TwiceproofError("THREAD_BUSY", "Another run is working on this thread.", {
-    id,
-    ref: id.slice(0, 8),
-    help: `Held by run ${holder.runId} on ${worker}. Nothing was saved: give the graph to guardGraph, or wait.`,
-    retryAfterMs: Math.min(5_000, Math.max(1_000, holder.leaseExpiresInMs)),
-    holder,
-    queueDepth,
-  });
+  if (facts?.liveness === "live") throw threadHeld(facts, "Nothing was saved: give the graph to guardGraph, or wait.");
 }

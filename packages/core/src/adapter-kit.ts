@@ -5,5 +5,6 @@ import "./node-version.ts";
 export { canonical } from "./canonical.ts";
 export { isInsideEffect } from "./chain.ts";
 export { checkRules, ruleNames } from "./effect.ts";
-export { digest } from "./id.ts";
+export { digest, shortRef } from "./id.ts";
+export { threadHeld } from "./problems-lock.ts";
 export { checkName, checkOptions, checkScope } from "./validate.ts";

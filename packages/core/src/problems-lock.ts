@@ -79,6 +79,26 @@ export function threadBusy(met: Met, runId: string): TwiceproofError {
   }
 }
 
+/** What `threads.get` tells of a thread. */
+interface HeldFacts extends HolderFacts {
+  readonly id: string;
+  readonly worker: string;
+  readonly queueDepth: number;
+}
+
+/** For what writes from outside of all runs while one works: it was looked for, and not waited for. `advice`: for the operator. */
+export function threadHeld(facts: HeldFacts, advice: string): TwiceproofError {
+  const { id, worker, queueDepth, runId, state, ageMs, heartbeatAgeMs, leaseExpiresInMs, liveness } = facts;
+  return new TwiceproofError("THREAD_BUSY", "Another run is working on this thread.", {
+    id,
+    ref: shortRef(id),
+    queueDepth,
+    retryAfterMs: retryAfterMs(leaseExpiresInMs, 5_000),
+    holder: { runId, state, ageMs, heartbeatAgeMs, leaseExpiresInMs, liveness },
+    help: `Held by run ${runId} on ${worker}. ${advice}`,
+  });
+}
+
 export function lockBusy(key: string, met: Met): TwiceproofError {
   const facts = lockFacts(met);
   const help = `Lock ${JSON.stringify(key)}. ${facts.help}`;
@@ -94,7 +114,7 @@ function lockFacts({ id, record, line }: Met): ErrorDetails {
     id,
     ref: shortRef(id),
     queueDepth: line.length,
-    retryAfterMs: held === undefined ? 1_000 : retryAfterMs(held, 5_000),
+    retryAfterMs: held === undefined ? 1_000 : retryAfterMs(held.leaseUntil - held.readAt, 5_000),
     ...(holder && { holder, help: `${held ? "Held" : "Next"} by run ${holder.runId} on ${who}.` }),
   };
 }

@@ -39,7 +39,7 @@ export function running(call: Named, record: ClaimRecord, cause?: unknown): Twic
       id: call.id,
       ref,
       help: `Claim ${call.id}, held by ${record.holder} since ${new Date(record.claimedAt).toISOString()}.`,
-      retryAfterMs: retryAfterMs(record, 10_000),
+      retryAfterMs: retryAfterMs(record.leaseUntil - record.readAt, 10_000),
       holder: holderFacts(record),
       ...(cause !== undefined && { cause }),
     },
@@ -121,8 +121,8 @@ export function holderFacts(record: ClaimRecord): HolderFacts {
 }
 
 /** When the lease may be over, but no sooner than a second from now. */
-export function retryAfterMs(record: ClaimRecord, atMost: number): number {
-  return Math.min(atMost, Math.max(1_000, record.leaseUntil - record.readAt));
+export function retryAfterMs(leaseExpiresInMs: number, atMost: number): number {
+  return Math.min(atMost, Math.max(1_000, leaseExpiresInMs));
 }
 
 /** The reason of the holder's signal: somebody wants it to stop, and it still holds what it holds. */
