@@ -1,9 +1,9 @@
-import { once } from "node:events";
 import { readdirSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { pathToFileURL } from "node:url";
 import type { ClaimRequest, Store } from "@twiceproof/core/store";
 import { claimId, isTwiceproofError, randomId } from "@twiceproof/core/store";
+import { ready, say, shuffled } from "@twiceproof/test-servers/worker";
 import Database from "better-sqlite3";
 
 /** What the tests let other processes do: `node worker.ts <task> <parameter>...`. */
@@ -112,24 +112,6 @@ function effect(key: string): ClaimRequest {
     seen: null,
     fence: null,
   };
-}
-
-function shuffled<T>(items: readonly T[]): readonly T[] {
-  return items
-    .map((item) => [Math.random(), item] as const)
-    .sort(([a], [b]) => a - b)
-    .map(([, item]) => item);
-}
-
-/** Says so, and waits until all are: the point is to meet. */
-async function ready(): Promise<void> {
-  say("ready");
-  await once(process.stdin, "data");
-  process.stdin.destroy();
-}
-
-function say(something: unknown): void {
-  process.stdout.write(`${JSON.stringify(something)}\n`);
 }
 
 const [task = "", ...parameters] = process.argv.slice(2);

@@ -1,6 +1,6 @@
-import { once } from "node:events";
 import type { ClaimRequest } from "@twiceproof/core/store";
 import { claimId, randomId } from "@twiceproof/core/store";
+import { ready, say, shuffled } from "@twiceproof/test-servers/worker";
 import { Pool } from "pg";
 import { postgresStore } from "../../src/index.ts";
 
@@ -45,24 +45,6 @@ function effect(key: string): ClaimRequest {
     seen: null,
     fence: null,
   };
-}
-
-function shuffled<T>(items: readonly T[]): readonly T[] {
-  return items
-    .map((item) => [Math.random(), item] as const)
-    .sort(([a], [b]) => a - b)
-    .map(([, item]) => item);
-}
-
-/** Says so, and waits until all are: the point is to meet. */
-async function ready(): Promise<void> {
-  say("ready");
-  await once(process.stdin, "data");
-  process.stdin.destroy();
-}
-
-function say(something: unknown): void {
-  process.stdout.write(`${JSON.stringify(something)}\n`);
 }
 
 const [task = "", ...parameters] = process.argv.slice(2);
