@@ -14,7 +14,7 @@ export interface Caller {
   readonly alone?: boolean;
   /** Set while the item waits for its turn; `onSent` is called when it leaves. Until then the store is not silent. */
   queued?: boolean;
-  onSent?: () => void;
+  onSent?: (() => void) | undefined;
 }
 
 interface Entry<Item, Answer> {
@@ -22,6 +22,8 @@ interface Entry<Item, Answer> {
   readonly caller: Caller;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: unknown) => void;
+  /** Of the same id, who came later: they wait to see whether this one's answer is theirs too. */
+  others: Entry<Item, Answer>[] | undefined;
 }
 
 export type Lane<Item, Answer> = (item: Item, caller?: Caller) => Promise<Answer>;
@@ -45,7 +47,7 @@ export function lane<Item extends { readonly id: string }, Answer>(
   { weigh = () => 0, answers: answersAlso, apart = false }: LaneOptions<Item, Answer> = {},
 ): Lane<Item, Answer> {
   /** By id, so that a thousand callers of one key cost no more than a thousand of as many keys. */
-  let waiting = new Map<string, Entry<Item, Answer>[]>();
+  let waiting = new Map<string, Entry<Item, Answer>>();
   let scheduled = false;
   let current: { readonly elapsed: Stopwatch } | undefined;
   let cancelSlow: (() => void) | undefined;
@@ -73,7 +75,7 @@ export function lane<Item extends { readonly id: string }, Answer>(
     const batch = take();
     if (batch.length === 0) return;
     if (apart) {
-      for (const entries of batch) void deliver([entries]);
+      for (const entry of batch) void deliver([entry]);
       schedule();
       return;
     }
@@ -89,75 +91,105 @@ export function lane<Item extends { readonly id: string }, Answer>(
     schedule();
   }
 
-  /** Each member is one question: the first entry's. The others in it wait to see whether its answer is theirs too. */
-  function take(): Entry<Item, Answer>[][] {
-    const batch: Entry<Item, Answer>[][] = [];
-    const again: (readonly [string, Entry<Item, Answer>[]])[] = [];
+  /** One of each id. */
+  function take(): Entry<Item, Answer>[] {
+    const batch: Entry<Item, Answer>[] = [];
+    const again: Entry<Item, Answer>[] = [];
     let weight = 0;
-    for (const [id, queue] of waiting) {
-      const [first] = queue;
-      if (first === undefined || batch.length >= maxItems) break;
+    for (const [id, first] of waiting) {
+      if (batch.length >= maxItems) break;
       weight += weigh(first.item);
       if (batch.length > 0 && weight > maxWeight) break;
       waiting.delete(id);
-      const asked = answersAlso === undefined ? [first] : queue;
-      const willing = asked.filter(({ caller }) => !caller.gaveUp);
-      for (const entry of asked) if (entry.caller.gaveUp) entry.reject(new Error("given up before it was sent"));
-      if (willing.length > 0) batch.push(willing);
-      if (asked.length < queue.length) again.push([id, queue.slice(1)]);
+      const { others } = first;
+      if (others !== undefined && answersAlso === undefined) {
+        first.others = undefined;
+        again.push(chained(others) as Entry<Item, Answer>);
+      }
+      const entry = willing(first, givenUp);
+      if (entry !== undefined) batch.push(entry);
     }
     // A map that outgrows its table leaves the old one pointing at the new one, and so at all that is in it: a map that was
     // used for good made each scavenge copy what was long answered (20 ms at 20,000 pairs a second, instead of 2).
     if (waiting.size === 0) waiting = new Map();
-    for (const [id, queue] of again) waiting.set(id, queue);
+    for (const entry of again) waiting.set(entry.item.id, entry);
     if (batch.length === 0 && again.length > 0) return take();
     return batch;
   }
 
-  async function deliver(batch: readonly Entry<Item, Answer>[][]): Promise<void> {
+  async function deliver(batch: readonly Entry<Item, Answer>[]): Promise<void> {
     try {
-      for (const { caller } of batch.flat()) caller.onSent?.();
-      const answers = await send(batch.map(([entry]) => (entry as Entry<Item, Answer>).item));
+      for (const entry of batch) each(entry, ({ caller }) => caller.onSent?.());
+      const answers = await send(batch.map(({ item }) => item));
       if (answers.length !== batch.length) throw new TypeError("the store answered another number of items than asked");
-      for (const [index, entries] of batch.entries()) give(answers[index] as Answer, entries);
+      for (const [index, entry] of batch.entries()) give(answers[index] as Answer, entry);
     } catch (error) {
       if (batch.length === 1 || (isFinal(error) && error.code !== "INVALID_ARGUMENT"))
-        for (const { reject } of batch.flat()) reject(error);
-      else await Promise.all(batch.map((entries) => retry(entries, error)));
+        for (const entry of batch) each(entry, ({ reject }) => reject(error));
+      else await Promise.all(batch.map((entry) => retry(entry, error)));
     }
   }
 
-  async function retry(entries: Entry<Item, Answer>[], error: unknown): Promise<void> {
-    const willing = entries.filter(({ caller }) => !caller.gaveUp);
-    for (const { caller, reject } of entries) if (caller.gaveUp) reject(error);
-    if (willing.length > 0) await deliver([willing]);
+  async function retry(entry: Entry<Item, Answer>, error: unknown): Promise<void> {
+    const left = willing(entry, () => error);
+    if (left !== undefined) await deliver([left]);
   }
 
   /** Whoever it does not answer asks for itself. */
-  function give(answer: Answer, [first, ...others]: readonly Entry<Item, Answer>[]): void {
-    first?.resolve(answer);
+  function give(answer: Answer, first: Entry<Item, Answer>): void {
+    first.resolve(answer);
+    if (first.others === undefined) return;
     const unanswered: Entry<Item, Answer>[] = [];
-    for (const other of others) {
+    for (const other of first.others) {
       if (answersAlso?.(answer, other.item)) other.resolve(answer);
       else unanswered.push(other);
     }
-    const [next] = unanswered;
+    const later = waiting.get(first.item.id);
+    if (later !== undefined) each(later, (entry) => unanswered.push(entry));
+    const next = chained(unanswered);
     if (next === undefined) return;
-    waiting.set(next.item.id, [...unanswered, ...(waiting.get(next.item.id) ?? [])]);
+    waiting.set(next.item.id, next);
     schedule();
   }
 
   return (item, caller = { gaveUp: false }) =>
     new Promise((resolve, reject) => {
-      const entry = { item, caller, resolve, reject };
+      const entry: Entry<Item, Answer> = { item, caller, resolve, reject, others: undefined };
       if (caller.alone) {
-        void deliver([[entry]]);
+        void deliver([entry]);
         return;
       }
       caller.queued = true;
-      const queue = waiting.get(item.id);
-      if (queue === undefined) waiting.set(item.id, [entry]);
-      else queue.push(entry);
+      const first = waiting.get(item.id);
+      if (first === undefined) waiting.set(item.id, entry);
+      else if (first.others === undefined) first.others = [entry];
+      else first.others.push(entry);
       schedule();
     });
+}
+
+/** The others in the first one; nearly always it is alone, and needs no list (see `reach`). */
+function chained<Item, Answer>([first, ...others]: readonly Entry<Item, Answer>[]): Entry<Item, Answer> | undefined {
+  if (first !== undefined) first.others = others.length > 0 ? others : undefined;
+  return first;
+}
+
+/** Without those who have given up, who are told why. */
+function willing<Item, Answer>(first: Entry<Item, Answer>, why: () => unknown): Entry<Item, Answer> | undefined {
+  if (first.others === undefined && !first.caller.gaveUp) return first;
+  const all: Entry<Item, Answer>[] = [];
+  each(first, (entry) => {
+    if (entry.caller.gaveUp) entry.reject(why());
+    else all.push(entry);
+  });
+  return chained(all);
+}
+
+function each<Item, Answer>(first: Entry<Item, Answer>, visit: (entry: Entry<Item, Answer>) => void): void {
+  visit(first);
+  if (first.others !== undefined) for (const other of first.others) visit(other);
+}
+
+function givenUp(): Error {
+  return new Error("given up before it was sent");
 }
