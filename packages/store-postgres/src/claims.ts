@@ -48,9 +48,23 @@ export function claimOne(session: Session, request: ClaimRequest): Promise<Claim
   const statement = statementFor(sql, request);
   const parameters = valuesOf(request);
   return untilAnswered(async () => {
+    const token = mayBeReleased(request) ? await claimReleased(session, request) : undefined;
+    if (token !== undefined) return { answer: "won", token };
     const [row] = await run(statement, parameters);
     return row && answerOf(session, row, request);
   });
+}
+
+/** The general statement tells why not. */
+async function claimReleased({ run, sql }: Session, request: ClaimRequest): Promise<number | undefined> {
+  const { id, attemptId, name, scope, turn, runId, holder, leaseMs, fingerprint, seen } = request;
+  const values: Parameter[] = [id, attemptId, name, scope, turn, runId, holder, leaseMs, fingerprint, seen];
+  const [row] = await run(sql.claimReleased, values);
+  return row && Number(row.token);
+}
+
+function mayBeReleased({ kind, seen, fence, ticketId = null }: ClaimRequest): boolean {
+  return kind === "lock" && seen !== null && fence === null && ticketId === null;
 }
 
 function statementFor(sql: Statements, { kind, seen, fence }: ClaimRequest): Statement {

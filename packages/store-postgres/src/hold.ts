@@ -73,27 +73,18 @@ function columnsOf(refs: readonly ClaimRef[]): readonly Parameter[] {
   ];
 }
 
-export async function settleOne(session: Session, settlement: Settlement): Promise<Settled> {
-  if (isLocks(settlement)) return settleWaiting(session, settlement);
-  const settled = await session.run(session.sql.settle, parametersOf(settlement));
-  return settled.length > 0 ? "settled" : settleWaiting(session, settlement);
-}
-
-function parametersOf({ id, attemptId, token, state, payload }: Settlement): Parameter[] {
-  return [id, attemptId, token, state, payload?.format ?? null, payload?.text ?? null];
-}
-
-/** A lock's, or what `judgeSettlement` has to decide. */
-function settleWaiting(session: Session, settlement: Settlement): Promise<Settled> {
-  const { token, attemptId, payload } = settlement;
+/** One that meets its own claim is one statement; anything else is judged, and written if the record stands as it was read. */
+export function settleOne(session: Session, settlement: Settlement): Promise<Settled> {
+  const { run, sql } = session;
+  const { id, token, attemptId, state, payload } = settlement;
+  const parameters = [id, attemptId, token, state, payload?.format ?? null, payload?.text ?? null];
+  const word = { token, attemptId, who: null, why: null, evidence: null, decisionId: null, payload };
   return untilAnswered(async () => {
-    const [row] = await session.run(session.sql.settleLock, parametersOf(settlement));
+    if ((await run(isLocks(settlement) ? sql.settleLock : sql.settle, parameters)).length > 0) return "settled";
+    const [row] = await run(sql.lookLate, [id, attemptId, state]);
     if (row === undefined) return "lost";
-    if (row.settled === true) return "settled";
     const record = toRecord(row.record);
-    const judged = judgeSettlement(record, settlement, row.recorded === true);
-    const word = { token, attemptId, who: null, why: null, evidence: null, decisionId: null, payload };
-    return apply(session, record, judged, word);
+    return apply(session, record, judgeSettlement(record, settlement, row.recorded === true), word);
   });
 }
 

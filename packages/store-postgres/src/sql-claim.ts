@@ -38,7 +38,7 @@ const overwrite = `on conflict (id) do update set
 /** As one text, because to send a row costs the server and the client as much as to write one. */
 const wonBy = `select string_agg(${asHex("put.attempt_id")}, ' ') as "wonBy", null as "record" from put`;
 
-type ClaimStatement = "claimNew" | "claim" | "claimLock" | "claimMany" | "claimManyFenced";
+type ClaimStatement = "claimNew" | "claim" | "claimReleased" | "claimLock" | "claimMany" | "claimManyFenced";
 
 export function claimStatements(claims: string, line: string): Readonly<Record<ClaimStatement, Statement>> {
   return {
@@ -82,7 +82,24 @@ export function claimStatements(claims: string, line: string): Readonly<Record<C
   from (select) as one left join put on true`),
 
     /**
-     * The same of a lock, while nobody who is alive waits before the claimant (`$17`: its ticket), whose place ends with it.
+     * A lock that was given back, by whoever names its version, while nobody waits: what most claims of locks are, at half
+     * the cost of the next. A fence needs no waiting for: nothing is under way under a lock that was given back. The row
+     * must be the one that this statement's snapshot shows: who enters the line writes it.
+     */
+    claimReleased: named(`
+  update ${claims} c
+  set name = $3::text, scope = $4::text, turn = $5::text, run_id = $6::text, state = 'claimed', token = c.token + 1,
+    version = c.version + 1, attempt_id = ${asBytes("$2::text")}, holder = $7::text, lease_ms = $8::bigint,
+    lease_until = ${now} + ${lasting("$8::bigint")}, abandoned = false, disputed = false, by_verdict = false,
+    cancel_requested = false, claimed_at = ${now}, settled_at = null, result_format = null, result = null
+  where c.id = ${asBytes("$1::text")} and c.version = $10::bigint and c.fingerprint = $9::text and c.kind = 'lock'
+    and c.state = 'released' and c.attempt_id <> ${asBytes("$2::text")}
+    and c.xmin = (select s.xmin from ${claims} s where s.id = ${asBytes("$1::text")})
+    and not exists (select from ${line} l where l.claim_id = ${asBytes("$1::text")} and l.lease_until > ${now})
+  returning c.token as "token"`),
+
+    /**
+     * Any lock, while nobody who is alive waits before the claimant (`$17`: its ticket), whose place ends with it.
      * `was` tells a row that somebody who entered the line has written since, and so after this look at the line. A lock
      * that nobody ever held has no row for the two to meet on: there, of a claim and an entry at once, both may find the
      * lock free, and the next look of who waits tells.

@@ -1,6 +1,6 @@
 import { asBytes, held, heldByRequest, lasting, lists, named, now, record, type Statement } from "./fragments.ts";
 
-type HoldStatement = "renew" | "settle" | "settleLock" | "settleMany";
+type HoldStatement = "renew" | "settle" | "settleLock" | "lookLate" | "settleMany";
 
 /** What the holder of a claim does with it. */
 export function holdStatements(
@@ -39,22 +39,19 @@ export function holdStatements(
   where ${held} and c.kind = 'effect' and not c.disputed and not (c.cancel_requested and $4::text = 'released')
   returning c.token as "token"`),
 
-    /**
-     * The same of a lock, which waits for the claims under it. Otherwise the record, and whether the history has this
-     * attempt's word already. Apart from `settle`, because what waits cost that a sixth of its time.
-     */
+    /** The same of a lock. It waits for the claims under it, which costs a sixth of the other's time. */
     settleLock: named(`
-  with mine as materialized (
-    select c.id from ${claims} c where ${held} and c.kind = 'lock' for update
-  ), put as (
-    update ${claims} c
-    set version = c.version + 1, state = $4::text, settled_at = ${now}, result_format = $5::text, result = $6::text
-    from mine m where c.id = m.id
-    returning c.id, ${told}
-  )
-  select exists (select from put) as "settled", ${record} as "record", exists (
+  update ${claims} c
+  set version = c.version + 1, state = $4::text, settled_at = ${now}, result_format = $5::text, result = $6::text
+  from (select c.id from ${claims} c where ${held} and c.kind = 'lock' for update) m
+  where c.id = m.id
+  returning ${told}`),
+
+    /** The record, and whether the history has this attempt's late word already: for `judgeSettlement`. */
+    lookLate: named(`
+  select ${record} as "record", exists (
     select from ${history} h
-    where h.claim_id = c.id and h.attempt_id = ${asBytes("$2::text")} and h.what = 'late-' || $4::text) as "recorded"
+    where h.claim_id = c.id and h.attempt_id = ${asBytes("$2::text")} and h.what = 'late-' || $3::text) as "recorded"
   from ${claims} c where c.id = ${asBytes("$1::text")}`),
 
     /** Effects' alone. Waits for no row; what it leaves without an answer is settled alone. */
