@@ -78,7 +78,7 @@ export function createOnce(kernel: Kernel, run?: RunPlace): Once {
     options: OnceOptions & CallOptions,
   ): Promise<unknown> {
     refuseWhenClosing(kernel);
-    if (run?.ended.aborted) throw runLost(run.runId);
+    if (run?.isOver()) throw runLost(run.runId);
     return typeof what === "string"
       ? await plain(nesting, what, second as (context: EffectContext) => unknown, options)
       : await defined(nesting, what, second, options);

@@ -22,8 +22,8 @@ export interface RunPlace {
   readonly runId: string;
   readonly fence: ClaimRef | null;
   readonly signal: AbortSignal | undefined;
-  /** Aborted when the run's body is through. */
-  readonly ended: AbortSignal;
+  /** Whether the run's body is through. */
+  readonly isOver: () => boolean;
 }
 
 const callNames: Record<keyof CallOptions, true> = {

@@ -10,7 +10,7 @@ import { askedToStop } from "./problems.ts";
 import { runLost, runOvertaken, threadBusy } from "./problems-lock.ts";
 import { createRecorded, type RecordedOf } from "./recorded.ts";
 import { type RunOptions, type RunRules, runRules } from "./run-options.ts";
-import { linkSignals } from "./signals.ts";
+import { stage } from "./signals.ts";
 import type { ClaimRef } from "./store.ts";
 import { requestCancel } from "./threads.ts";
 import { checkBody } from "./validate.ts";
@@ -81,31 +81,26 @@ async function pass<Result>(
   locked: Locked | undefined,
   body: (run: Run) => Result | Promise<Result>,
 ): Promise<Result> {
-  const ended = new AbortController();
-  const place: RunPlace = {
-    scope: thread,
-    turn,
-    runId,
-    fence: locked?.ref ?? null,
-    signal: locked?.signal ?? signal,
-    ended: ended.signal,
-  };
-  const { signal: ofRun, unlink } = linkSignals(place.signal, ended.signal);
+  const stopped = locked?.signal ?? signal;
+  const { isOver, signal: ofRun, end } = stage(stopped, () => runLost(runId));
+  const fence = locked?.ref ?? null;
+  const place: RunPlace = { scope: thread, turn, runId, fence, signal: stopped, isOver };
   const run: Run = {
     thread,
     runId,
     turn,
-    signal: ofRun,
-    token: locked?.ref.token ?? null,
-    fence: locked?.ref ?? null,
+    get signal() {
+      return ofRun();
+    },
+    token: fence?.token ?? null,
+    fence,
     once: createOnce(kernel, place),
     recorded: createRecorded(kernel, place),
   };
   try {
     return await body(run);
   } finally {
-    ended.abort(runLost(runId));
-    unlink();
+    end();
   }
 }
 

@@ -5,6 +5,14 @@ export function linkSignals(...sources: readonly (AbortSignal | undefined)[]): {
   readonly signal: AbortSignal;
   readonly unlink: () => void;
 } {
+  const { controller, unlink } = follow(sources);
+  return { signal: controller.signal, unlink };
+}
+
+function follow(sources: readonly (AbortSignal | undefined)[]): {
+  readonly controller: AbortController;
+  readonly unlink: () => void;
+} {
   const controller = new AbortController();
   const undo: (() => void)[] = [];
   for (const source of sources) {
@@ -15,9 +23,42 @@ export function linkSignals(...sources: readonly (AbortSignal | undefined)[]): {
     undo.push(() => source.removeEventListener("abort", abort));
   }
   return {
-    signal: controller.signal,
+    controller,
     unlink() {
       for (const each of undo) each();
+    },
+  };
+}
+
+export interface Stage {
+  readonly isOver: () => boolean;
+  /** Aborts when the source does, and at the end. */
+  readonly signal: () => AbortSignal;
+  readonly end: () => void;
+}
+
+/** Its signal is made when it is first looked at: most runs never do, and an error to abort with takes a tenth of a run's time. */
+export function stage(source: AbortSignal | undefined, reason: () => Error): Stage {
+  let followed: ReturnType<typeof follow> | undefined;
+  let over = false;
+
+  function abort(): void {
+    followed?.controller.abort(reason());
+    followed?.unlink();
+  }
+
+  return {
+    isOver: () => over,
+    signal() {
+      if (followed === undefined) {
+        followed = follow([source]);
+        if (over) abort();
+      }
+      return followed.controller.signal;
+    },
+    end() {
+      over = true;
+      if (followed !== undefined) abort();
     },
   };
 }

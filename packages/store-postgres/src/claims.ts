@@ -63,8 +63,8 @@ async function claimReleased({ run, sql }: Session, request: ClaimRequest): Prom
   return row && Number(row.token);
 }
 
-function mayBeReleased({ kind, seen, fence, ticketId = null }: ClaimRequest): boolean {
-  return kind === "lock" && seen !== null && fence === null && ticketId === null;
+function mayBeReleased({ kind, seen, fence, ticketId }: ClaimRequest): boolean {
+  return kind === "lock" && seen !== null && fence === null && ticketId === undefined;
 }
 
 function statementFor(sql: Statements, { kind, seen, fence }: ClaimRequest): Statement {
