@@ -1,9 +1,9 @@
 import { type Stopwatch, stopwatch } from "./clock.ts";
 import { isFinal, isTwiceproofError, TwiceproofError } from "./errors.ts";
 import { randomId } from "./id.ts";
-import type { Kernel, Left } from "./kernel.ts";
+import type { Kernel } from "./kernel.ts";
 import { reach } from "./reach.ts";
-import type { ClaimRecord, ClaimRef, ClaimRequest, ClaimResult, Settled, SettledState } from "./store.ts";
+import type { ClaimRecord, ClaimRef, ClaimRequest, ClaimResult, Left, Settled, SettledState } from "./store.ts";
 
 export type Wanted = Omit<ClaimRequest, "attemptId" | "seen" | "holder" | "namespace">;
 

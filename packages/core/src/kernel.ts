@@ -5,7 +5,7 @@ import type { TwiceproofEvent } from "./events.ts";
 import { createHeartbeat, type Heartbeat } from "./heartbeat.ts";
 import { type Lane, lane } from "./lane.ts";
 import { isFree } from "./machine.ts";
-import type { ClaimRecord, ClaimRequest, ClaimResult, Settled, Settlement, Store } from "./store.ts";
+import type { ClaimRecord, ClaimRequest, ClaimResult, Left, Settled, Settlement, Store } from "./store.ts";
 
 /** What lives behind one `tp`: everything that `once`, `exclusive` and `withRun` share. */
 export interface Kernel {
@@ -42,12 +42,6 @@ export interface Kernel {
   readonly warned: Set<string>;
   closing: boolean;
 }
-
-/**
- * Of a free row. The version is one that it had, never one that it may get: a claim that names it and comes late finds
- * another (promise 13).
- */
-export type Left = Pick<ClaimRecord, "version" | "token">;
 
 export interface KernelOptions {
   readonly store: Store;

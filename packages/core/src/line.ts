@@ -7,7 +7,7 @@ import { isClosing, type Kernel, refuseWhenClosing, underWay } from "./kernel.ts
 import { isFree } from "./machine.ts";
 import { type Met, ticketLeaseMs } from "./problems-lock.ts";
 import { reach } from "./reach.ts";
-import type { ClaimRecord, Queued } from "./store.ts";
+import type { ClaimRecord, Left, Queued } from "./store.ts";
 
 /** How a claimant waits for a lock that is not free. */
 export interface WaitRules {
@@ -33,11 +33,11 @@ export interface Line {
   /** Undefined before it has entered. */
   ticketId(): string | undefined;
   /**
-   * Waits until nobody stands before it and the lock looks free; answers its record as it was read then.
+   * Waits until nobody stands before it and the lock looks free; answers how it was left, as far as that is known.
    *
    * @throws TwiceproofError what `busy` makes of it, `CLOSED`, `STORE_UNAVAILABLE`; the reason of an aborted signal
    */
-  turn(met: ClaimRecord | null): Promise<ClaimRecord | null>;
+  turn(met: ClaimRecord | null): Promise<Left | null>;
   /** To be called however it ends. Who won has left the line by that. */
   end(won: boolean): void;
 }
@@ -56,9 +56,9 @@ export function lineUp(kernel: Kernel, { wanted, wait, signal, busy }: LinePlan)
   let over = false;
   let place: number | undefined;
   let heard: Promise<void> | undefined;
-  let wakeUp = (): void => undefined;
+  let wakeUp = (_left?: Left): void => undefined;
   let unwatch: (() => void) | undefined;
-  const wake = (): void => wakeUp();
+  const wake = (left?: Left): void => wakeUp(left);
 
   function leave(): void {
     const left = () => reach(() => store.leave(id, ticketId), { withinMs: sideQuestionMs, background: true });
@@ -84,9 +84,14 @@ export function lineUp(kernel: Kernel, { wanted, wait, signal, busy }: LinePlan)
    * A release wakes the first at once, and the second, who may be the first by now; those behind them one after the other,
    * so that they do not stand in the way. The longer the holder is at it, the less a moment more matters.
    */
-  async function rest(ahead: number, record: ClaimRecord | null, leftMs: number, woken: Promise<void>): Promise<void> {
+  async function rest(
+    ahead: number,
+    record: ClaimRecord | null,
+    leftMs: number,
+    woken: Promise<unknown>,
+  ): Promise<void> {
     const held = kernel.held.get(id);
-    if (held !== heard) void held?.then(wake);
+    if (held !== heard) void held?.then(() => wakeUp(kernel.freed.get(id)));
     heard = held;
     const heldMs = record === null || isFree(record) ? 0 : record.readAt - record.claimedAt;
     const pollMs = jittered(Math.min(lastPollMs, Math.max(firstPollMs * (1 + ahead), heldMs / 50)));
@@ -118,8 +123,12 @@ export function lineUp(kernel: Kernel, { wanted, wait, signal, busy }: LinePlan)
       const leftMs = (): number => wait.maxMs - waited();
       if (leftMs() <= 0) throw await refusal("timeout", met);
       for (;;) {
-        const { promise: woken, resolve } = Promise.withResolvers<void>();
-        wakeUp = resolve;
+        const { promise: woken, resolve } = Promise.withResolvers<Left | undefined>();
+        let left: Left | undefined;
+        wakeUp = (how) => {
+          left = how;
+          resolve(how);
+        };
         enter();
         const queued = await reach(ask, { withinMs: kernel.storeTimeoutMs }).catch((error: unknown) => {
           throw nothingExecuted(error);
@@ -136,6 +145,8 @@ export function lineUp(kernel: Kernel, { wanted, wait, signal, busy }: LinePlan)
         if (record !== null && !isFree(record)) await wait.onHeld?.(record);
         await rest(ahead, record, leftMs(), woken);
         refuseWhenCalledOff(kernel, signal);
+        // Woken for it, and the first when it last looked: the claim itself tells whether that is still so.
+        if (ahead === 0 && left !== undefined) return left;
       }
     },
     end(won) {

@@ -8,7 +8,7 @@ import { enter, isClosing, type Kernel, remember, underWay } from "./kernel.ts";
 import { type Line, type LinePlan, lineUp, refuseWhenCalledOff } from "./line.ts";
 import { ready } from "./ready.ts";
 import { linkSignals } from "./signals.ts";
-import type { ClaimRecord, ClaimRef } from "./store.ts";
+import type { ClaimRef, Left } from "./store.ts";
 
 export interface LockPlan extends LinePlan {
   readonly what: string;
@@ -98,7 +98,7 @@ async function take(kernel: Kernel, plan: LockPlan): Promise<Taken> {
 
 async function takeInTurn(kernel: Kernel, plan: LockPlan, line: Line): Promise<Taken> {
   const { wanted, signal } = plan;
-  let free: ClaimRecord | null = null;
+  let free: Left | null = null;
   for (;;) {
     refuseWhenCalledOff(kernel, signal);
     const request = { ...wanted, kind: "lock", fence: null, ticketId: line.ticketId() } as const;

@@ -24,10 +24,10 @@ export interface Store {
   /** Who waits for a lock and is alive, first come first. */
   line(id: string): Promise<readonly Ticket[]>;
   /**
-   * Optional, and nothing may depend on it: calls `wake` soon after a lock was freed for which somebody waits. Those who
-   * wait look by themselves too, a little later. The returned function ends it.
+   * Optional, and nothing may depend on it: calls `wake` soon after a lock was freed for which somebody waits, with the row
+   * as it was left if that is known. Those who wait look by themselves too, a little later. The returned function ends it.
    */
-  watch?(id: string, wake: () => void): () => void;
+  watch?(id: string, wake: (left?: Left) => void): () => void;
   /** Optional, for speed alone: a list of locks costs little more than one, when they are claimed and when they are released. */
   readonly listsLocks?: boolean;
   /**
@@ -90,6 +90,12 @@ export interface ClaimRequest {
   /** Of a lock: the claimant's place in its line, if it has one. Who wins has left the line, in the same atomic step. */
   readonly ticketId?: string | undefined;
 }
+
+/**
+ * Of a free row. The version is one that it had, never one that it may get: a claim that names it and comes late finds
+ * another (promise 13).
+ */
+export type Left = Pick<ClaimRecord, "version" | "token">;
 
 export type ClaimResult =
   | { readonly answer: "won"; readonly token: number }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { isThreadBusy } from "../src/errors.ts";
+import type { Left, Store } from "../src/store.ts";
 import { loadedWith } from "./support/clocks.ts";
 import { brokenConnection, never } from "./support/faults.ts";
 import { hold, lineOf, thread, threadId, waiting } from "./support/runs.ts";
@@ -323,5 +324,46 @@ describe("a run that waits", () => {
     expect(await away).toMatchObject({ code: "CLOSED" });
     last.end();
     await last.over;
+  });
+
+  it("13: and is told how the lock was left, claims it without another look, and believes no word that is wrong", async () => {
+    const never = () => setTimeout(() => undefined, 1_000_000).unref();
+    const { createTwiceproof, memoryStore } = await loadedWith({ setTimeout: never as never }, async () => ({
+      ...(await import("../src/twiceproof.ts")),
+      ...(await import("../src/memory-store.ts")),
+    }));
+    const store = memoryStore();
+    const wakers = new Set<(left?: Left) => void>();
+    let looks = 0;
+    const watching: Store = {
+      ...store,
+      watch(_id, wake) {
+        wakers.add(wake);
+        return () => wakers.delete(wake);
+      },
+      async queue(request) {
+        looks++;
+        return await store.queue(request);
+      },
+    };
+    const [here, there] = [createTwiceproof({ store }), createTwiceproof({ store: watching })];
+    const leave = async (told: (left: Left) => Left): Promise<void> => {
+      const [record] = await store.get([threadId]);
+      if (record) for (const wake of wakers) wake(told(record));
+    };
+    for (const told of [(left: Left) => left, (left: Left) => ({ ...left, version: left.version - 1 })]) {
+      const first = await hold(here);
+      looks = 0;
+      const second = there.withRun(wait, ({ token }) => token);
+      await until(async () => (await store.line(threadId)).length === 1);
+      // Too early: somebody has it.
+      await leave(told);
+      await until(() => looks === 2);
+      first.end();
+      await first.over;
+      await leave(told);
+      expect(await second).toBe((first.run.token ?? 0) + 1);
+      expect(looks).toBe(2);
+    }
   });
 });

@@ -57,14 +57,15 @@ export function claimOne(session: Session, request: ClaimRequest): Promise<Claim
 
 /** The general statement tells why not. */
 async function claimReleased({ run, sql }: Session, request: ClaimRequest): Promise<number | undefined> {
-  const { id, attemptId, name, scope, turn, runId, holder, leaseMs, fingerprint, seen } = request;
+  const { id, attemptId, name, scope, turn, runId, holder, leaseMs, fingerprint, seen, ticketId } = request;
   const values: Parameter[] = [id, attemptId, name, scope, turn, runId, holder, leaseMs, fingerprint, seen];
-  const [row] = await run(sql.claimReleased, values);
+  const [row] =
+    ticketId === undefined ? await run(sql.claimReleased, values) : await run(sql.claimInTurn, [...values, ticketId]);
   return row && Number(row.token);
 }
 
-function mayBeReleased({ kind, seen, fence, ticketId }: ClaimRequest): boolean {
-  return kind === "lock" && seen !== null && fence === null && ticketId === undefined;
+function mayBeReleased({ kind, seen, fence }: ClaimRequest): boolean {
+  return kind === "lock" && seen !== null && fence === null;
 }
 
 function statementFor(sql: Statements, { kind, seen, fence }: ClaimRequest): Statement {

@@ -50,12 +50,12 @@ export const heldByRequest: string =
   "c.id = r.id and c.attempt_id = r.attempt_id and c.token = r.token and c.state = 'claimed'";
 
 /**
- * Of a lock that is free now: wakes those who listen, if somebody waits. A notification holds up the commits of the whole
+ * Of a lock that is free now: tells those who listen how it was left, if somebody waits. A notification holds up the commits of the whole
  * server for a moment, and an effect sends none. The channel has the schema's name, which is quoted and plain.
  */
 export function telling(schema: string): string {
   return `case when c.kind = 'lock' then (
-      select pg_notify('${schema.slice(1, -1)}', ${asHex("c.id")})::text from ${schema}.line l
+      select pg_notify('${schema.slice(1, -1)}', concat_ws(' ', ${asHex("c.id")}, c.version, c.token))::text from ${schema}.line l
       where l.claim_id = c.id and l.lease_until > ${now} limit 1) end as told`;
 }
 

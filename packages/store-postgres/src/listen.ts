@@ -1,4 +1,4 @@
-import { TwiceproofError } from "@twiceproof/core/store";
+import { type Left, type Store, TwiceproofError } from "@twiceproof/core/store";
 import { quotedSchema } from "./schema.ts";
 
 /** A `Client` of pg. */
@@ -15,12 +15,12 @@ interface Notification {
 }
 
 export interface Listening {
-  watch(id: string, wake: () => void): () => void;
+  readonly watch: NonNullable<Store["watch"]>;
   close(): void;
 }
 
 /**
- * Hears of the locks that were freed while somebody waits. The channel has the schema's name, the payload is the lock's id.
+ * Hears of the locks that were freed while somebody waits. The channel has the schema's name, the payload is the lock's id, version and token.
  * Nothing is asked of the connection before the first watch, and nothing depends on it: who waits looks by itself as well.
  *
  * @throws TwiceproofError `INVALID_ARGUMENT`
@@ -28,12 +28,15 @@ export interface Listening {
 export function listening(client: PostgresListener, schema: string): Listening {
   if (typeof client?.query !== "function" || typeof client.on !== "function")
     throw new TwiceproofError("INVALID_ARGUMENT", "`listen` must be a connected Client of pg.");
-  const watchers = new Map<string, Set<() => void>>();
+  const watchers = new Map<string, Set<(left?: Left) => void>>();
   let listens = false;
   let isSetUp = false;
 
   function heard({ channel, payload = "" }: Notification): void {
-    if (channel === schema) for (const wake of [...(watchers.get(payload) ?? [])]) wake();
+    if (channel !== schema) return;
+    const [id = "", version, token] = payload.split(" ");
+    const left = token === undefined ? undefined : { version: Number(version), token: Number(token) };
+    for (const wake of [...(watchers.get(id) ?? [])]) wake(left);
   }
 
   function listen(): void {

@@ -38,9 +38,34 @@ const overwrite = `on conflict (id) do update set
 /** As one text, because to send a row costs the server and the client as much as to write one. */
 const wonBy = `select string_agg(${asHex("put.attempt_id")}, ' ') as "wonBy", null as "record" from put`;
 
-type ClaimStatement = "claimNew" | "claim" | "claimReleased" | "claimLock" | "claimMany" | "claimManyFenced";
+type ClaimStatement =
+  | "claimNew"
+  | "claim"
+  | "claimReleased"
+  | "claimInTurn"
+  | "claimLock"
+  | "claimMany"
+  | "claimManyFenced";
 
 export function claimStatements(claims: string, line: string): Readonly<Record<ClaimStatement, Statement>> {
+  /** Those who wait and are alive; and of them, those before a ticket, or all when it has no place. */
+  const waiting = `select from ${line} l where l.claim_id = ${asBytes("$1::text")} and l.lease_until > ${now}`;
+  const ahead = (ticket: string): string => `${waiting} and l.place < coalesce((
+      select m.place from ${line} m
+      where m.claim_id = ${asBytes("$1::text")} and m.ticket_id = ${asBytes(ticket)} and m.lease_until > ${now}),
+      9223372036854775807)`;
+
+  const takeReleased = (before: string): string => `
+  update ${claims} c
+  set name = $3::text, scope = $4::text, turn = $5::text, run_id = $6::text, state = 'claimed', token = c.token + 1,
+    version = c.version + 1, attempt_id = ${asBytes("$2::text")}, holder = $7::text, lease_ms = $8::bigint,
+    lease_until = ${now} + ${lasting("$8::bigint")}, abandoned = false, disputed = false, by_verdict = false,
+    cancel_requested = false, claimed_at = ${now}, settled_at = null, result_format = null, result = null
+  where c.id = ${asBytes("$1::text")} and c.version = $10::bigint and c.fingerprint = $9::text and c.kind = 'lock'
+    and c.state = 'released' and c.attempt_id <> ${asBytes("$2::text")}
+    and c.xmin = (select s.xmin from ${claims} s where s.id = ${asBytes("$1::text")})
+    and not exists (${before})`;
+
   return {
     /** A key without a row, outside of runs: what most claims are. A row that is there is the answer, and nothing is written. */
     claimNew: named(`
@@ -82,21 +107,20 @@ export function claimStatements(claims: string, line: string): Readonly<Record<C
   from (select) as one left join put on true`),
 
     /**
-     * A lock that was given back, by whoever names its version, while nobody waits: what most claims of locks are, at half
-     * the cost of the next. A fence needs no waiting for: nothing is under way under a lock that was given back. The row
-     * must be the one that this statement's snapshot shows: who enters the line writes it.
+     * A lock that was given back, by whoever names its version: what most claims of locks are, at half the cost of
+     * `claimLock`. No fence is waited for: nothing is under way under a lock that was given back. The row must be the one that
+     * this statement's snapshot shows, because who enters the line writes it.
      */
-    claimReleased: named(`
-  update ${claims} c
-  set name = $3::text, scope = $4::text, turn = $5::text, run_id = $6::text, state = 'claimed', token = c.token + 1,
-    version = c.version + 1, attempt_id = ${asBytes("$2::text")}, holder = $7::text, lease_ms = $8::bigint,
-    lease_until = ${now} + ${lasting("$8::bigint")}, abandoned = false, disputed = false, by_verdict = false,
-    cancel_requested = false, claimed_at = ${now}, settled_at = null, result_format = null, result = null
-  where c.id = ${asBytes("$1::text")} and c.version = $10::bigint and c.fingerprint = $9::text and c.kind = 'lock'
-    and c.state = 'released' and c.attempt_id <> ${asBytes("$2::text")}
-    and c.xmin = (select s.xmin from ${claims} s where s.id = ${asBytes("$1::text")})
-    and not exists (select from ${line} l where l.claim_id = ${asBytes("$1::text")} and l.lease_until > ${now})
-  returning c.token as "token"`),
+    claimReleased: named(`${takeReleased(waiting)} returning c.token as "token"`),
+
+    /** The same by whoever is the first in line. */
+    claimInTurn: named(`
+  with put as (${takeReleased(ahead("$11::text"))} returning c.token
+  ), gone as (
+    update ${line} l set lease_until = 'epoch' from put
+    where l.claim_id = ${asBytes("$1::text")} and l.ticket_id = ${asBytes("$11::text")}
+  )
+  select token as "token" from put`),
 
     /**
      * Any lock, while nobody who is alive waits before the claimant (`$17`: its ticket), whose place ends with it.
@@ -110,11 +134,7 @@ export function claimStatements(claims: string, line: string): Readonly<Record<C
       and c.attempt_id <> ${asBytes("$2::text")} and ${isFree}) is true as open
     from ${claims} c where c.id = ${asBytes("$1::text")}
   ), ahead as materialized (
-    select from ${line} l
-    where l.claim_id = ${asBytes("$1::text")} and l.lease_until > ${now} and l.place < coalesce((
-      select m.place from ${line} m
-      where m.claim_id = ${asBytes("$1::text")} and m.ticket_id = ${asBytes("$17::text")} and m.lease_until > ${now}),
-      9223372036854775807)
+    ${ahead("$17::text")}
   ), fence as materialized (
     select from ${claims} l
     where l.id = ${asBytes("$14::text")} and l.kind = 'lock' and l.attempt_id = ${asBytes("$15::text")}

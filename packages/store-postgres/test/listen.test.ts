@@ -1,4 +1,4 @@
-import { randomId } from "@twiceproof/core/store";
+import { type Left, randomId } from "@twiceproof/core/store";
 import { startPgBouncer } from "@twiceproof/test-servers";
 import { describeOn } from "@twiceproof/test-servers/vitest";
 import type { Client } from "pg";
@@ -67,6 +67,28 @@ describeOn(["postgres", "postgres-distribution"], "listening", (server) => {
       await end(ref);
       expect(await echo(woken)).toEqual(["thread"]);
     }
+  });
+
+  it("is told how the lock was left, which is all that whoever is the first in line needs to take it", async () => {
+    const store = await place.migrated();
+    const lefts: (Left | undefined)[] = [];
+    const client = await place.client();
+    place.store(undefined, { listen: client }).watch?.(lock("thread").id, (left) => lefts.push(left));
+    // Behind the `listen`, on the same connection.
+    await client.query("select 1");
+    const first = await win(store, lock("thread"));
+    const waits = ticket("thread");
+    await store.queue(waits);
+    await store.queue(ticket("thread"));
+    await store.settle([{ ...first, state: "released", payload: null }]);
+    await until(async () => (await place.query("select 1 as one")).length === 1 && lefts.length > 0);
+    const [record] = await store.get([first.id]);
+    expect(lefts).toEqual([{ version: record?.version, token: 1 }]);
+    const claim = lock("thread", { seen: lefts[0]?.version ?? null, ticketId: waits.ticketId });
+    expect((await win(store, claim)).token).toBe(2);
+    expect(await store.line(first.id)).toHaveLength(1);
+    // Its answer was lost.
+    expect(await store.claim([claim])).toEqual([{ answer: "won", token: 2 }]);
   });
 
   it("is told nothing of a lock for which nobody waits, of effects, and of what it no longer watches", async () => {
