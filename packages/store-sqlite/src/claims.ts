@@ -53,17 +53,16 @@ export function tryClaim(db: Database, request: ClaimRequest): ClaimResult {
 
 /** The token that was granted. With a ticket it is two statements. */
 export function grant(db: Database, request: ClaimRequest): number | undefined {
-  const { kind, id, attemptId, ticketId = null } = request;
-  const [row] = db.all(...statementFor(request));
+  const { kind, id, attemptId, seen, fence, ticketId = null } = request;
+  if (kind === "effect" && seen === null && fence === null)
+    return db.run(sql.claimNew, asked(request)) > 0 ? 1 : undefined;
+  const [row] =
+    kind === "lock"
+      ? db.all(sql.claimLock, { ...parameters(request), ticketId })
+      : db.all(sql.claim, parameters(request));
   if (row?.attemptId !== attemptId) return undefined;
   if (kind === "lock" && ticketId !== null) leave(db, id, ticketId);
   return Number(row.token);
-}
-
-function statementFor(request: ClaimRequest): readonly [sql: string, parameters: Parameters] {
-  const { kind, seen, fence, ticketId = null } = request;
-  if (kind === "lock") return [sql.claimLock, { ...parameters(request), ticketId }];
-  return seen === null && fence === null ? [sql.claimNew, asked(request)] : [sql.claim, parameters(request)];
 }
 
 /** One by one: node:sqlite refuses a parameter that the statement does not name. */
