@@ -1,5 +1,5 @@
 import { TwiceproofError } from "@twiceproof/core/store";
-import { now } from "./fragments.ts";
+import { asBytes, now, record } from "./fragments.ts";
 import { quotedSchema } from "./schema.ts";
 
 /**
@@ -78,6 +78,12 @@ from generate_series(1, 130) as page on conflict do nothing`,
   lease_until timestamptz(3) not null,
   primary key (claim_id, place)
 )`,
+    // In PL/pgSQL, which keeps its plan: a function in SQL is planned anew for each statement before PostgreSQL 18. It has no
+    // `if not exists`, and `or replace` fails for all but one of those who do it at once.
+    `do $do$ begin
+  create function ${schema}.claim_record(wanted text) returns text language plpgsql stable as
+  $$ begin return (select ${record} from ${schema}.claims c where c.id = ${asBytes("wanted")}); end $$;
+exception when duplicate_function or unique_violation then null; end $do$`,
   ],
 ];
 

@@ -1,4 +1,4 @@
-import { asBytes, asHex, isFree, lasting, lists, named, now, record, type Statement } from "./fragments.ts";
+import { asBytes, asHex, isFree, lasting, lists, named, now, record, recordIn, type Statement } from "./fragments.ts";
 
 /** What a claim writes: what it was asked, then what follows. */
 const asking = {
@@ -47,7 +47,11 @@ type ClaimStatement =
   | "claimMany"
   | "claimManyFenced";
 
-export function claimStatements(claims: string, line: string): Readonly<Record<ClaimStatement, Statement>> {
+export function claimStatements(schema: string): Readonly<Record<ClaimStatement, Statement>> {
+  const claims = `${schema}.claims`;
+  const line = `${schema}.line`;
+  const found = recordIn(schema);
+
   /** Those who wait and are alive; and of them, those before a ticket, or all when it has no place. */
   const waiting = `select from ${line} l where l.claim_id = ${asBytes("$1::text")} and l.lease_until > ${now}`;
   const ahead = (ticket: string): string => `${waiting} and l.place < coalesce((
@@ -75,8 +79,7 @@ export function claimStatements(claims: string, line: string): Readonly<Record<C
     on conflict (id) do nothing
     returning attempt_id
   )
-  select ${asHex("put.attempt_id")} as "wonBy", case when put.attempt_id is null then
-    (select ${record} from ${claims} c where c.id = ${asBytes("$1::text")}) end as "record"
+  select ${asHex("put.attempt_id")} as "wonBy", case when put.attempt_id is null then ${found} end as "record"
   from (select) as one left join put on true`),
 
     /**
@@ -85,7 +88,7 @@ export function claimStatements(claims: string, line: string): Readonly<Record<C
      */
     claim: named(`
   with seen as materialized (
-    select c.*, (c.version = $13::bigint and c.fingerprint = $10::text and c.attempt_id <> ${asBytes("$2::text")}
+    select (c.version = $13::bigint and c.fingerprint = $10::text and c.attempt_id <> ${asBytes("$2::text")}
       and ${isFree}) is true as open
     from ${claims} c where c.id = ${asBytes("$1::text")}
   ), fence as materialized (
@@ -103,7 +106,7 @@ export function claimStatements(claims: string, line: string): Readonly<Record<C
   )
   select ${asHex("put.attempt_id")} as "wonBy", put.token as "wonToken",
     $14::text is not null and not exists (select from fence) as "fenced",
-    (select ${record} from seen c where not open) as "record"
+    case when exists (select from seen where not open) then ${found} end as "record"
   from (select) as one left join put on true`),
 
     /**
@@ -130,7 +133,7 @@ export function claimStatements(claims: string, line: string): Readonly<Record<C
      */
     claimLock: named(`
   with seen as materialized (
-    select c.*, c.xmin as was, (c.version = $13::bigint and c.fingerprint = $10::text
+    select c.xmin as was, (c.version = $13::bigint and c.fingerprint = $10::text
       and c.attempt_id <> ${asBytes("$2::text")} and ${isFree}) is true as open
     from ${claims} c where c.id = ${asBytes("$1::text")}
   ), ahead as materialized (
@@ -154,7 +157,7 @@ export function claimStatements(claims: string, line: string): Readonly<Record<C
   )
   select ${asHex("put.attempt_id")} as "wonBy", put.token as "wonToken",
     $14::text is not null and not exists (select from fence) as "fenced", exists (select from ahead) as "behind",
-    (select ${record} from seen c) as "record"
+    case when put.attempt_id is null then ${found} end as "record"
   from (select) as one left join put on true`),
 
     /**

@@ -51,7 +51,7 @@ export function statements(schema: string): Statements {
       claim_id, at, token, attempt_id, what, who, why, evidence, decision_id, result_format, result)`;
 
   return {
-    ...claimStatements(claims, line),
+    ...claimStatements(schema),
     ...holdStatements(claims, history, told),
     ...lineStatements(claims, line),
 
