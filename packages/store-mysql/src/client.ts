@@ -14,6 +14,8 @@ export interface Connection {
   rows(statement: Statement): Promise<readonly Row[]>;
   /** The number of rows that matched. For an update, each of them also changed: every one of ours raises the version. */
   write(statement: Statement): Promise<number>;
+  /** What the statement gave to `last_insert_id`; null when no row matched. */
+  numbered(statement: Statement): Promise<number | null>;
 }
 
 export interface Database extends Connection {
@@ -52,18 +54,26 @@ function connectionOf(promised: Promised, inside: "autocommit" | "transaction"):
     return answer;
   }
 
+  async function written(statement: Statement): Promise<WriteAnswer> {
+    const answer = (await run(statement)) as WriteAnswer;
+    if (inside === "autocommit" && isInTransaction(answer.serverStatus)) throw inTransaction();
+    return answer;
+  }
+
   return {
     rows: async (statement) => (await run(statement)) as readonly Row[],
-    async write(statement) {
-      const { affectedRows, serverStatus } = (await run(statement)) as WriteAnswer;
-      if (inside === "autocommit" && isInTransaction(serverStatus)) throw inTransaction();
-      return Number(affectedRows);
+    write: async (statement) => Number((await written(statement)).affectedRows),
+    async numbered(statement) {
+      const { affectedRows, insertId } = await written(statement);
+      return Number(affectedRows) === 0 ? null : Number(insertId);
     },
   };
 }
 
+/** Numbers are texts where a pool is set so. */
 interface WriteAnswer {
   readonly affectedRows: unknown;
+  readonly insertId: unknown;
   readonly serverStatus?: number;
 }
 
@@ -104,7 +114,7 @@ function poolOf(promised: Promised): Database {
  * preceded by a look at the connection's state, since `start transaction` would commit what the application has open.
  */
 function alone(promised: Promised): Database {
-  const { rows, write } = connectionOf(promised, "autocommit");
+  const { rows, write, numbered } = connectionOf(promised, "autocommit");
   let last: Promise<unknown> = Promise.resolve();
 
   function inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -121,6 +131,7 @@ function alone(promised: Promised): Database {
   return {
     rows: (statement) => inTurn(() => rows(statement)),
     write: (statement) => inTurn(() => write(statement)),
+    numbered: (statement) => inTurn(() => numbered(statement)),
     transaction: (work) =>
       inTurn(async () => {
         try {

@@ -38,7 +38,7 @@ const columns: Statement =
  * What one server knows and the other does not, in comments that only that one reads: MariaDB reads `M!` and skips the
  * versions 50700 to 50999. How long a statement waits for a row that another transaction holds:
  */
-const waitsNotAtAll = raw("/*M! set statement innodb_lock_wait_timeout = 0 for */");
+export const waitsNotAtAll: Statement = raw("/*M! set statement innodb_lock_wait_timeout = 0 for */");
 const waitsOneSecond = raw("/*M! set statement innodb_lock_wait_timeout = 1 for */");
 const selectForOneSecond = raw("select /*+ max_execution_time(1000) */");
 const forUpdateWithinOneSecond = raw("for update /*M! wait 1 */");
@@ -94,6 +94,16 @@ export interface Beside {
 
 const nothing: Beside = { joined: raw(""), set: raw(""), where: raw("") };
 
+/** What a claim writes into a free row. The answer that counts the rows tells the new token too. */
+export function again(request: ClaimRequest): Statement {
+  return sql`c.name = ${bytes(request.name)}, c.scope = ${orNull(request.scope)}, c.turn = ${orNull(request.turn)},
+      c.run_id = ${orNull(request.runId)}, c.state = 'claimed', c.token = last_insert_id(c.token + 1),
+      c.version = c.version + 1, c.attempt_id = ${hex(request.attemptId)}, c.holder = ${bytes(request.holder)},
+      c.lease_ms = ${request.leaseMs}, c.lease_until = ${now} + ${request.leaseMs}, c.abandoned = 0, c.disputed = 0,
+      c.by_verdict = 0, c.cancel_requested = 0, c.claimed_at = ${now}, c.settled_at = null, c.settle_id = null,
+      c.result_format = null, c.result = null`;
+}
+
 /** Of the free row that was read: its attempt and version say that it is still as it was. */
 export function claimAgain(
   { claims }: Tables,
@@ -103,12 +113,7 @@ export function claimAgain(
 ): Statement {
   const { fence } = request;
   const lock = fence && sql`(select l.id from ${claims} l where ${heldLock(fence)} limit 1 ${shared}) f straight_join`;
-  return sql`update ${lock ?? raw("")} ${claims} c ${beside.joined}
-    set c.name = ${bytes(request.name)}, c.scope = ${orNull(request.scope)}, c.turn = ${orNull(request.turn)},
-      c.run_id = ${orNull(request.runId)}, c.state = 'claimed', c.token = c.token + 1, c.version = c.version + 1,
-      c.attempt_id = ${hex(request.attemptId)}, c.holder = ${bytes(request.holder)}, c.lease_ms = ${request.leaseMs},
-      c.lease_until = ${now} + ${request.leaseMs}, c.abandoned = 0, c.disputed = 0, c.by_verdict = 0,
-      c.cancel_requested = 0, c.claimed_at = ${now}, c.settled_at = null, c.settle_id = null, c.result_format = null, c.result = null${beside.set}
+  return sql`update ${lock ?? raw("")} ${claims} c ${beside.joined} set ${again(request)}${beside.set}
     where c.id = ${hex(request.id)} and c.version = ${read.version} and c.attempt_id = ${hex(read.attemptId)}${beside.where}`;
 }
 
