@@ -1,12 +1,6 @@
-import { TwiceproofError } from "@twiceproof/core/store";
+import { type MysqlClient, type Promised, promisedOf } from "./driver.ts";
 import { inTransaction } from "./errors.ts";
 import { parameters, type Statement, withLiterals, withPlaceholders } from "./statement.ts";
-
-/** A pool or a connection of `mysql2`, with callbacks or with promises (`mysql2/promise`). */
-export interface MysqlClient {
-  query(...parameters: never[]): unknown;
-  execute(...parameters: never[]): unknown;
-}
 
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -23,13 +17,6 @@ export interface Database extends Connection {
   transaction<T>(work: (connection: Connection) => Promise<T>): Promise<T>;
 }
 
-/** The part of `mysql2/promise` that is used. */
-interface Promised {
-  query(options: object): Promise<[unknown, unknown]>;
-  execute(options: object, values: readonly unknown[]): Promise<[unknown, unknown]>;
-  getConnection?(): Promise<Promised & { release(): void; destroy(): void }>;
-}
-
 /** What a pool may be set to otherwise. With these, rows come as objects, and no hook of the application's sees them. */
 const asPlainRows = { rowsAsArray: false, nestTables: false, typeCast: true, namedPlaceholders: false } as const;
 
@@ -37,13 +24,6 @@ const asPlainRows = { rowsAsArray: false, nestTables: false, typeCast: true, nam
 export function databaseOf(client: MysqlClient): Database {
   const promised = promisedOf(client);
   return typeof promised.getConnection === "function" ? poolOf(promised) : alone(promised);
-}
-
-function promisedOf(client: MysqlClient): Promised {
-  if (typeof client?.query !== "function" || typeof client.execute !== "function")
-    throw new TwiceproofError("INVALID_ARGUMENT", "Give a pool or a connection of mysql2.");
-  const { promise } = client as { promise?: unknown };
-  return (typeof promise === "function" ? promise.call(client) : client) as Promised;
 }
 
 function connectionOf(promised: Promised, inside: "autocommit" | "transaction"): Connection {
