@@ -49,7 +49,7 @@ export const leave = ({ line }: Tables, id: string, place: number): Statement =>
  */
 export function claimSeen({ claims, line }: Tables, request: ClaimRequest, version: number): Statement {
   return sql`${waitsNotAtAll} update ${claims} c set ${again(request)}
-    where c.id = /*!50701 (select f.id from (select l.id from ${claims} l where l.id = */ ${hex(request.id)}
+    where c.id = ${hex(request.id)} and c.id = /*!50701 (select f.id from (select l.id from ${claims} l where l.id = */ ${hex(request.id)}
         /*!50701 limit 1 for update skip locked) f) */
       and c.version = ${version} and c.attempt_id <> ${hex(request.attemptId)}
       and cast(c.fingerprint as binary) = ${bytes(request.fingerprint)}
