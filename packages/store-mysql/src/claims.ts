@@ -5,6 +5,7 @@ import { isDuplicateKey, isPassing, unavailable } from "./errors.ts";
 import type { Tables } from "./prefix.ts";
 import { toRecord } from "./rows.ts";
 import * as sql from "./sql.ts";
+import * as lists from "./sql-list.ts";
 
 const maxRounds = 10;
 const firstToken: ClaimResult = { answer: "won", token: 1 };
@@ -92,12 +93,12 @@ export function claimsOf(db: Connection, tables: Tables): Claims {
 
   async function insertAll(requests: readonly ClaimRequest[], answers: Map<string, ClaimResult>): Promise<void> {
     const [unfenced, fenced] = [requests.filter(({ fence }) => !fence), requests.filter(({ fence }) => fence)];
-    if (await wonAll(unfenced, sql.insertAll)) for (const { id } of unfenced) answers.set(id, firstToken);
-    if (await wonAll(fenced, sql.insertFenced)) for (const { id } of fenced) answers.set(id, firstToken);
+    if (await wonAll(unfenced, lists.insertAll)) for (const { id } of unfenced) answers.set(id, firstToken);
+    if (await wonAll(fenced, lists.insertFenced)) for (const { id } of fenced) answers.set(id, firstToken);
   }
 
   /** False when it is not known of each: the attempt ids tell. */
-  async function wonAll(requests: readonly ClaimRequest[], insert: typeof sql.insertAll): Promise<boolean> {
+  async function wonAll(requests: readonly ClaimRequest[], insert: typeof lists.insertAll): Promise<boolean> {
     if (requests.length === 0) return true;
     try {
       return (await db.write(insert(tables, requests))) === requests.length;

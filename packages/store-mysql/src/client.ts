@@ -1,12 +1,6 @@
-import { TwiceproofError } from "@twiceproof/core/store";
+import { type MysqlClient, type Promised, promisedOf } from "./driver.ts";
 import { inTransaction } from "./errors.ts";
 import { parameters, type Statement, withLiterals, withPlaceholders } from "./statement.ts";
-
-/** A pool or a connection of `mysql2`, with callbacks or with promises (`mysql2/promise`). */
-export interface MysqlClient {
-  query(...parameters: never[]): unknown;
-  execute(...parameters: never[]): unknown;
-}
 
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -14,18 +8,13 @@ export interface Connection {
   rows(statement: Statement): Promise<readonly Row[]>;
   /** The number of rows that matched. For an update, each of them also changed: every one of ours raises the version. */
   write(statement: Statement): Promise<number>;
+  /** What the statement gave to `last_insert_id`; null when no row matched. */
+  numbered(statement: Statement): Promise<number | null>;
 }
 
 export interface Database extends Connection {
   /** `work` must use the connection that it is given: a pool may have no other. */
   transaction<T>(work: (connection: Connection) => Promise<T>): Promise<T>;
-}
-
-/** The part of `mysql2/promise` that is used. */
-interface Promised {
-  query(options: object): Promise<[unknown, unknown]>;
-  execute(options: object, values: readonly unknown[]): Promise<[unknown, unknown]>;
-  getConnection?(): Promise<Promised & { release(): void; destroy(): void }>;
 }
 
 /** What a pool may be set to otherwise. With these, rows come as objects, and no hook of the application's sees them. */
@@ -37,13 +26,6 @@ export function databaseOf(client: MysqlClient): Database {
   return typeof promised.getConnection === "function" ? poolOf(promised) : alone(promised);
 }
 
-function promisedOf(client: MysqlClient): Promised {
-  if (typeof client?.query !== "function" || typeof client.execute !== "function")
-    throw new TwiceproofError("INVALID_ARGUMENT", "Give a pool or a connection of mysql2.");
-  const { promise } = client as { promise?: unknown };
-  return (typeof promise === "function" ? promise.call(client) : client) as Promised;
-}
-
 function connectionOf(promised: Promised, inside: "autocommit" | "transaction"): Connection {
   async function run(statement: Statement): Promise<unknown> {
     const [answer] = statement.varies
@@ -52,18 +34,26 @@ function connectionOf(promised: Promised, inside: "autocommit" | "transaction"):
     return answer;
   }
 
+  async function written(statement: Statement): Promise<WriteAnswer> {
+    const answer = (await run(statement)) as WriteAnswer;
+    if (inside === "autocommit" && isInTransaction(answer.serverStatus)) throw inTransaction();
+    return answer;
+  }
+
   return {
     rows: async (statement) => (await run(statement)) as readonly Row[],
-    async write(statement) {
-      const { affectedRows, serverStatus } = (await run(statement)) as WriteAnswer;
-      if (inside === "autocommit" && isInTransaction(serverStatus)) throw inTransaction();
-      return Number(affectedRows);
+    write: async (statement) => Number((await written(statement)).affectedRows),
+    async numbered(statement) {
+      const { affectedRows, insertId } = await written(statement);
+      return Number(affectedRows) === 0 ? null : Number(insertId);
     },
   };
 }
 
+/** Numbers are texts where a pool is set so. */
 interface WriteAnswer {
   readonly affectedRows: unknown;
+  readonly insertId: unknown;
   readonly serverStatus?: number;
 }
 
@@ -104,7 +94,7 @@ function poolOf(promised: Promised): Database {
  * preceded by a look at the connection's state, since `start transaction` would commit what the application has open.
  */
 function alone(promised: Promised): Database {
-  const { rows, write } = connectionOf(promised, "autocommit");
+  const { rows, write, numbered } = connectionOf(promised, "autocommit");
   let last: Promise<unknown> = Promise.resolve();
 
   function inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -121,6 +111,7 @@ function alone(promised: Promised): Database {
   return {
     rows: (statement) => inTurn(() => rows(statement)),
     write: (statement) => inTurn(() => write(statement)),
+    numbered: (statement) => inTurn(() => numbered(statement)),
     transaction: (work) =>
       inTurn(async () => {
         try {

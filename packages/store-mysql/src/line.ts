@@ -2,7 +2,7 @@ import type { ClaimRecord, ClaimRequest, ClaimResult, Queued, Ticket, TicketRequ
 import { holdsFence, judgeClaim, judgeTicket, ticketsAhead } from "@twiceproof/core/store";
 import { find } from "./claims.ts";
 import type { Connection, Database, Row } from "./client.ts";
-import { isDuplicateKey, overtaken, unavailable } from "./errors.ts";
+import { isBlocked, isDuplicateKey, overtaken, unavailable } from "./errors.ts";
 import type { Tables } from "./prefix.ts";
 import { toRecord, toTicket } from "./rows.ts";
 import { insert, lock } from "./sql.ts";
@@ -60,9 +60,14 @@ export async function readLine(db: Connection, tables: Tables, id: string): Prom
   return (await look(db, tables, id)).line.map(({ place, ...ticket }) => ticket);
 }
 
-/** A look, and one statement if the lock is free and nobody waits before this claimant. */
+/**
+ * One statement, if nobody changed the lock since this claimant read it. Otherwise a look, and one statement if the lock is
+ * free and nobody waits before this claimant.
+ */
 export async function claimLock(db: Database, tables: Tables, request: ClaimRequest): Promise<ClaimResult> {
   const { id, fence, ticketId } = request;
+  const seen = await claimSeen(db, tables, request);
+  if (seen !== null) return { answer: "won", token: seen };
   for (let round = 0; round < maxRounds; round++) {
     const { record, line } = await look(db, tables, id);
     const judged = judgeClaim(record, request);
@@ -81,6 +86,19 @@ export async function claimLock(db: Database, tables: Tables, request: ClaimRequ
     if (granted) return { answer: "won", token: (record?.token ?? 0) + 1 };
   }
   throw unavailable("The key changed hands again and again while it was claimed.");
+}
+
+/** The token, or null when a look has to tell why not: also of a request that arrives again, whose claim it then finds. */
+async function claimSeen(db: Connection, tables: Tables, request: ClaimRequest): Promise<number | null> {
+  const { seen, fence, ticketId } = request;
+  // A place is told by a look alone, and no lock is claimed under another.
+  if (seen === null || fence !== null || ticketId !== undefined) return null;
+  try {
+    return await db.numbered(sql.claimSeen(tables, request, seen));
+  } catch (error) {
+    if (isBlocked(error)) return null;
+    throw error;
+  }
 }
 
 /**

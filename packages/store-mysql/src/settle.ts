@@ -7,6 +7,7 @@ import type { Tables } from "./prefix.ts";
 import { toHex, toRecord } from "./rows.ts";
 import * as sql from "./sql.ts";
 import { unlock } from "./sql-line.ts";
+import { settleAll, settledBy } from "./sql-list.ts";
 
 export async function settle(
   db: Database,
@@ -22,7 +23,7 @@ export async function settle(
   const settleId = randomId();
   if (await settledAll(db, tables, settlements, settleId)) return settlements.map(() => "settled");
   const ids = settlements.map(({ id }) => id);
-  const stamped = await db.rows(sql.settledBy(tables, ids, settleId));
+  const stamped = await db.rows(settledBy(tables, ids, settleId));
   const records = await find(db, tables, ids);
   const mine = new Set(stamped.map((row) => toHex(row.id)));
   return Promise.all(
@@ -39,7 +40,7 @@ async function settledAll(
   settleId: string,
 ): Promise<boolean> {
   try {
-    return (await db.write(sql.settleAll(tables, settlements, settleId))) === settlements.length;
+    return (await db.write(settleAll(tables, settlements, settleId))) === settlements.length;
   } catch (error) {
     if (isBlocked(error)) return false;
     throw error;

@@ -1,6 +1,6 @@
 import type { ClaimRequest, TicketRequest } from "@twiceproof/core/store";
 import type { Tables } from "./prefix.ts";
-import { claimAgain, now, record } from "./sql.ts";
+import { again, claimAgain, now, record, waitsNotAtAll } from "./sql.ts";
 import { bytes, hex, join, orNull, raw, type Statement, sql, varying } from "./statement.ts";
 
 /**
@@ -41,6 +41,22 @@ export const renewTicket = ({ line }: Tables, { id, leaseMs }: TicketRequest, pl
 
 export const leave = ({ line }: Tables, id: string, place: number): Statement =>
   sql`update ${line} t set t.lease_until = 0 where t.claim_id = ${hex(id)} and t.place = ${place}`;
+
+/**
+ * Of a row that is as it was when its claimant read or left it, and free. It waits for nobody: the row may have another
+ * holder by now, whose own transactions would queue up behind. MySQL passes over a locked row in a select alone, which it
+ * does first. Of `not exists` a server may make a join in an order of its choice; of a `limit` it makes none.
+ */
+export function claimSeen({ claims, line }: Tables, request: ClaimRequest, version: number): Statement {
+  return sql`${waitsNotAtAll} update ${claims} c set ${again(request)}
+    where c.id = ${hex(request.id)} and c.id = /*!50701 (select f.id from (select l.id from ${claims} l where l.id = */ ${hex(request.id)}
+        /*!50701 limit 1 for update skip locked) f) */
+      and c.version = ${version} and c.attempt_id <> ${hex(request.attemptId)}
+      and cast(c.fingerprint as binary) = ${bytes(request.fingerprint)}
+      and (c.state = 'released'
+        or c.kind = 'lock' and c.state = 'claimed' and (c.abandoned = 1 or c.lease_until <= ${now}))
+      and (select t.place from ${line} t where t.claim_id = c.id and t.lease_until > ${now} limit 1) is null`;
+}
 
 /**
  * Of a free lock's row that was read, while nobody who is alive waits before the claimant, whose place ends with it. The row

@@ -30,7 +30,7 @@ const derived: Statement = sql`case
     else 'lapsed'
   end`;
 
-const columns: Statement =
+export const columns: Statement =
   raw(`id, namespace, kind, \`key\`, name, scope, turn, run_id, fingerprint, state, token, version,
   attempt_id, holder, lease_ms, lease_until, created_at, claimed_at`);
 
@@ -38,15 +38,15 @@ const columns: Statement =
  * What one server knows and the other does not, in comments that only that one reads: MariaDB reads `M!` and skips the
  * versions 50700 to 50999. How long a statement waits for a row that another transaction holds:
  */
-const waitsNotAtAll = raw("/*M! set statement innodb_lock_wait_timeout = 0 for */");
-const waitsOneSecond = raw("/*M! set statement innodb_lock_wait_timeout = 1 for */");
+export const waitsNotAtAll: Statement = raw("/*M! set statement innodb_lock_wait_timeout = 0 for */");
+export const waitsOneSecond: Statement = raw("/*M! set statement innodb_lock_wait_timeout = 1 for */");
 const selectForOneSecond = raw("select /*+ max_execution_time(1000) */");
 const forUpdateWithinOneSecond = raw("for update /*M! wait 1 */");
 /** Written out: at READ COMMITTED a look-up without it lets a takeover pass that commits while the claim waits. */
 const shared = raw("lock in share mode");
-const sharedAtOnce = raw("/*!50701 for share nowait */ /*M! lock in share mode */");
+export const sharedAtOnce: Statement = raw("/*!50701 for share nowait */ /*M! lock in share mode */");
 
-const holds = raw("l.kind = 'lock' and l.state = 'claimed' and l.abandoned = 0");
+export const holds: Statement = raw("l.kind = 'lock' and l.state = 'claimed' and l.abandoned = 0");
 
 /** Every statement, in the order of the `Store` interface. Those that name one row have one text, and are prepared. */
 function heldLock({ id, attemptId, token }: ClaimRef): Statement {
@@ -59,26 +59,6 @@ export function insert({ claims }: Tables, request: ClaimRequest): Statement {
   return fence === null
     ? sql`insert into ${claims} (${columns}) values (${granted(request)})`
     : sql`insert into ${claims} (${columns}) select ${granted(request)} from ${claims} l where ${heldLock(fence)} ${shared}`;
-}
-
-/** The clock is read once: three times a row it took an eighth of the statement. The `limit` keeps it from being put in there. */
-export function insertAll({ claims }: Tables, requests: readonly ClaimRequest[]): Statement {
-  return varying(sql`${waitsOneSecond} insert into ${claims} (${columns})
-    select r.id, r.namespace, r.kind, r.k, r.name, r.scope, r.turn, r.run_id, r.fingerprint, 'claimed', 1, 1,
-      r.attempt_id, r.holder, r.lease_ms, t.now + r.lease_ms, t.now, t.now
-    from (select ${now} as now limit 1) t straight_join (${table(asking, inOrder(requests).map(asked))}) r`);
-}
-
-/** The rows whose fences hold, and no others. Nothing when a fence cannot be looked at at once: then one by one. */
-export function insertFenced({ claims }: Tables, requests: readonly ClaimRequest[]): Statement {
-  const rows = inOrder(requests).map((request) => sql`${asked(request)}, ${fencedBy(request)}`);
-  return varying(sql`${waitsNotAtAll} insert into ${claims} (${columns})
-    select r.id, r.namespace, r.kind, r.k, r.name, r.scope, r.turn, r.run_id, r.fingerprint, 'claimed', 1, 1,
-      r.attempt_id, r.holder, r.lease_ms, ${now} + r.lease_ms, ${now}, ${now}
-    from (${table([...asking, "fence_id", "fence_attempt", "fence_token"], rows)}) r
-    where exists (select 1 from ${claims} l
-      where l.id = r.fence_id and l.attempt_id = r.fence_attempt and l.token = r.fence_token and ${holds} ${sharedAtOnce})
-    order by r.id`);
 }
 
 /** For a transaction of somebody else's. */
@@ -94,6 +74,16 @@ export interface Beside {
 
 const nothing: Beside = { joined: raw(""), set: raw(""), where: raw("") };
 
+/** What a claim writes into a free row. The answer that counts the rows tells the new token too. */
+export function again(request: ClaimRequest): Statement {
+  return sql`c.name = ${bytes(request.name)}, c.scope = ${orNull(request.scope)}, c.turn = ${orNull(request.turn)},
+      c.run_id = ${orNull(request.runId)}, c.state = 'claimed', c.token = last_insert_id(c.token + 1),
+      c.version = c.version + 1, c.attempt_id = ${hex(request.attemptId)}, c.holder = ${bytes(request.holder)},
+      c.lease_ms = ${request.leaseMs}, c.lease_until = ${now} + ${request.leaseMs}, c.abandoned = 0, c.disputed = 0,
+      c.by_verdict = 0, c.cancel_requested = 0, c.claimed_at = ${now}, c.settled_at = null, c.settle_id = null,
+      c.result_format = null, c.result = null`;
+}
+
 /** Of the free row that was read: its attempt and version say that it is still as it was. */
 export function claimAgain(
   { claims }: Tables,
@@ -103,12 +93,7 @@ export function claimAgain(
 ): Statement {
   const { fence } = request;
   const lock = fence && sql`(select l.id from ${claims} l where ${heldLock(fence)} limit 1 ${shared}) f straight_join`;
-  return sql`update ${lock ?? raw("")} ${claims} c ${beside.joined}
-    set c.name = ${bytes(request.name)}, c.scope = ${orNull(request.scope)}, c.turn = ${orNull(request.turn)},
-      c.run_id = ${orNull(request.runId)}, c.state = 'claimed', c.token = c.token + 1, c.version = c.version + 1,
-      c.attempt_id = ${hex(request.attemptId)}, c.holder = ${bytes(request.holder)}, c.lease_ms = ${request.leaseMs},
-      c.lease_until = ${now} + ${request.leaseMs}, c.abandoned = 0, c.disputed = 0, c.by_verdict = 0,
-      c.cancel_requested = 0, c.claimed_at = ${now}, c.settled_at = null, c.settle_id = null, c.result_format = null, c.result = null${beside.set}
+  return sql`update ${lock ?? raw("")} ${claims} c ${beside.joined} set ${again(request)}${beside.set}
     where c.id = ${hex(request.id)} and c.version = ${read.version} and c.attempt_id = ${hex(read.attemptId)}${beside.where}`;
 }
 
@@ -134,33 +119,6 @@ export const settle = ({ claims }: Tables, { id, attemptId, token, state, payloa
       c.result_format = ${orNull(payload?.format ?? null)}, c.result = ${orNull(payload?.text ?? null)}
     where c.id = ${hex(id)} and c.attempt_id = ${hex(attemptId)} and c.token = ${token} and c.state = 'claimed'
       and c.disputed = 0${state === "released" ? raw(" and not (c.kind = 'effect' and c.cancel_requested = 1)") : raw("")}`;
-
-/**
- * The same for a list: MySQL passes over what another transaction holds, MariaDB has no such update and refuses the
- * whole. `settle_id` tells the rows that this statement settled from those that were settled before. The cast is for
- * MariaDB 10.11, which gives a union's column the length of its longest literal modulo 65,536, and cuts the text there.
- */
-export const settleAll = ({ claims }: Tables, settlements: readonly Settlement[], settleId: string): Statement => {
-  const rows = inOrder(settlements).map(
-    ({ id, attemptId, token, state, payload }) =>
-      sql`${hex(id)}, ${hex(attemptId)}, ${token}, ${bytes(state)}, ${orNull(payload?.format ?? null)},
-      cast(${orNull(payload?.text ?? null)} as binary)`,
-  );
-  const settling = table(["id", "attempt_id", "token", "state", "format", "result"], rows);
-  const open = sql`c.attempt_id = r.attempt_id and c.token = r.token and c.state = 'claimed' and c.disputed = 0
-      and not (c.kind = 'effect' and c.cancel_requested = 1 and r.state = 'released')`;
-  return varying(sql`${waitsNotAtAll} update /*!50701 (select r.id, r.state, r.format, r.result from */ (${settling}) r
-    /*!50701 straight_join ${claims} c on c.id = r.id
-      where ${open}
-      limit ${rows.length} for update skip locked) r */
-    straight_join ${claims} c on c.id = r.id
-    set c.version = c.version + 1, c.state = r.state, c.settled_at = ${now}, c.settle_id = ${hex(settleId)},
-      c.result_format = r.format, c.result = r.result
-    /*M! where ${open} */`);
-};
-
-export const settledBy = ({ claims }: Tables, ids: readonly string[], settleId: string): Statement =>
-  varying(sql`select c.id from ${claims} c where c.id in (${idList(ids)}) and c.settle_id = ${hex(settleId)}`);
 
 /** For one transaction that reads, judges and writes; it waits for the row for a second at most. */
 export const lock = ({ claims }: Tables, id: string): Statement =>
@@ -263,29 +221,6 @@ function granted(request: ClaimRequest): Statement {
     ${request.leaseMs}, ${now} + ${request.leaseMs}, ${now}, ${now}`;
 }
 
-const asking = "id, namespace, kind, k, name, scope, turn, run_id, fingerprint, attempt_id, holder, lease_ms".split(
-  ", ",
-);
-
-function asked(request: ClaimRequest): Statement {
-  return sql`${hex(request.id)}, ${bytes(request.namespace)}, ${bytes(request.kind)}, ${bytes(request.key)},
-    ${bytes(request.name)}, ${orNull(request.scope)}, ${orNull(request.turn)}, ${orNull(request.runId)},
-    ${bytes(request.fingerprint)}, ${hex(request.attemptId)}, ${bytes(request.holder)}, ${request.leaseMs}`;
-}
-
-function fencedBy({ fence }: ClaimRequest): Statement {
-  return sql`${fence && hex(fence.id)}, ${fence && hex(fence.attemptId)}, ${fence?.token ?? null}`;
-}
-
-/** The one way of both servers to name the columns of `values`, which costs them a tenth less than as many `select`. */
-function table(names: readonly string[], rows: readonly Statement[]): Statement {
-  const none = raw(names.map((name) => `null as ${name}`).join(", "));
-  return sql`select ${none} from dual where 1 = 0 union all values ${join(
-    rows.map((each) => sql`/*!50701 row */ (${each})`),
-    ",\n",
-  )}`;
-}
-
 /** The collation pads with blanks, so that the index is asked first and the bytes after it. */
 function inNamespace(namespace: string): Statement {
   return sql`c.namespace = convert(${bytes(namespace)} using utf8mb4) collate utf8mb4_bin
@@ -297,14 +232,9 @@ function isPrunable({ olderThanMs, keepKeys }: PruneQuery): Statement {
   return keepKeys ? sql`${settled} and c.result_format is not null` : settled;
 }
 
-function idList(ids: readonly string[]): Statement {
+export function idList(ids: readonly string[]): Statement {
   return join(
     ids.map((id) => sql`${hex(id)}`),
     ", ",
   );
-}
-
-/** Every list locks its rows in the same order, so that two of them cannot deadlock. */
-function inOrder<T extends { readonly id: string }>(items: readonly T[]): readonly T[] {
-  return items.toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }

@@ -1,5 +1,11 @@
-/** Text goes as its UTF-8 bytes, so that neither the connection's character set nor the driver's escaping touches it. */
-export type Value = Buffer | Id | number | null;
+export type Value = Text | Id | number | null;
+
+/** Goes as its UTF-8 bytes, so that neither the connection's character set nor the driver's escaping touches it. */
+export interface Text {
+  readonly text: string;
+  /** MariaDB 10.11 gives a union's column the length of its longest literal modulo 65,536, and cuts the text there: a cast is none. */
+  readonly isLong?: boolean;
+}
 
 /** Goes as text: MySQL shows parameters in `information_schema.innodb_trx`, and that fails for everybody on bytes that are no UTF-8. */
 export interface Id {
@@ -36,7 +42,7 @@ export function sql(texts: readonly string[], ...parts: readonly (Value | Statem
 }
 
 function isValue(part: Value | Statement): part is Value {
-  return part === null || typeof part === "number" || Buffer.isBuffer(part) || "digits" in part;
+  return part === null || typeof part === "number" || "digits" in part || "text" in part;
 }
 
 /** SQL that this package wrote itself. */
@@ -61,11 +67,11 @@ export function varying(statement: Statement): Statement {
   return { ...statement, varies: true };
 }
 
-export function bytes(text: string): Buffer {
-  return Buffer.from(text, "utf8");
+export function bytes(text: string): Text {
+  return { text };
 }
 
-export function orNull(text: string | null): Buffer | null {
+export function orNull(text: string | null): Text | null {
   return text === null ? null : bytes(text);
 }
 
@@ -73,12 +79,20 @@ export function hex(digits: string): Id {
   return { digits };
 }
 
+export function isSame(a: Value, b: Value): boolean {
+  if (a === null || b === null || typeof a === "number" || typeof b === "number") return a === b;
+  return "text" in a ? "text" in b && a.text === b.text : "digits" in b && a.digits === b.digits;
+}
+
 export function withPlaceholders({ texts, values }: Statement): string {
   return interleave(texts, values, (value) => (isId(value) ? "unhex(?)" : "?"));
 }
 
 export function parameters({ values }: Statement): readonly (Buffer | string | number | null)[] {
-  return values.map((value) => (isId(value) ? value.digits : value));
+  return values.map((value) => {
+    if (value === null || typeof value === "number") return value;
+    return "digits" in value ? value.digits : Buffer.from(value.text, "utf8");
+  });
 }
 
 /**
@@ -89,12 +103,28 @@ export function withLiterals({ texts, values }: Statement): string {
   return interleave(texts, values, literal);
 }
 
+/** Rows for `values`, written out at once: as a statement for each they took most of the time of a list's text. */
+export function written(rows: readonly (readonly Value[])[]): Statement {
+  return raw(rows.map((row) => `/*!50701 row */ (${row.map(literal).join(", ")})`).join(",\n"));
+}
+
+const noHexDigit = /[^0-9a-f]/;
+
 function literal(value: Value): string {
   if (value === null) return "null";
-  if (isId(value)) return `x'${Buffer.from(value.digits, "hex").toString("hex")}'`;
-  if (typeof value !== "number") return `x'${value.toString("hex")}'`;
+  if (typeof value !== "number") return "text" in value ? textLiteral(value) : `x'${plainHex(value)}'`;
   if (!Number.isSafeInteger(value)) throw new TypeError("only whole numbers are written into SQL");
   return String(value);
+}
+
+function textLiteral({ text, isLong = false }: Text): string {
+  const written = `x'${Buffer.from(text, "utf8").toString("hex")}'`;
+  return isLong ? `cast(${written} as binary)` : written;
+}
+
+function plainHex({ digits }: Id): string {
+  const isPlain = digits.length % 2 === 0 && !noHexDigit.test(digits);
+  return isPlain ? digits : Buffer.from(digits, "hex").toString("hex");
 }
 
 function isId(value: Value): value is Id {

@@ -1,7 +1,8 @@
 import type { ClaimRequest, ClaimResult, ListQuery, Page, Store } from "@twiceproof/core/store";
 import { decisionEntry, judgeRenewal, judgeVerdict, pageOf, placeOf } from "@twiceproof/core/store";
 import { claimsOf, find } from "./claims.ts";
-import { type Connection, databaseOf, type MysqlClient } from "./client.ts";
+import { type Connection, databaseOf } from "./client.ts";
+import type { MysqlClient } from "./driver.ts";
 import { health } from "./health.ts";
 import { claimLock, leave, queue, readLine } from "./line.ts";
 import { migrate } from "./migrate.ts";

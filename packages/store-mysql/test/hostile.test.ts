@@ -45,6 +45,30 @@ describeOn(["mariadb", "mysql"], "hostile text", (server) => {
     }
   });
 
+  it("is kept as it is in a list that shares it, and by whom it is not shared", async () => {
+    const store = await storeOn(await scratchUrl(server.url), oddOptions, oddSession);
+    const long = "\u00e9".repeat(70_000);
+    for (const text of [...hostileTexts, "caf\u00e9 \u{1f600}", ""]) {
+      const keys = ["one", "two", "three"].map((key) => `${key} ${text}`);
+      for (const odd of [false, true]) {
+        const facts = { scope: text, turn: text, runId: text, holder: text, fingerprint: text };
+        const requests = keys.map((key, index) => effect(`${odd} ${key}`, odd && index === 1 ? {} : facts));
+        expect(await store.claim(requests)).toEqual(requests.map(() => ({ answer: "won", token: 1 })));
+        const payloads = requests.map((_, index) => (odd && index === 1 ? null : { format: text, text: text + long }));
+        const settlements = requests.map(({ id, attemptId }, index) => {
+          return { id, attemptId, token: 1, state: "completed" as const, payload: payloads[index] ?? null };
+        });
+        expect(await store.settle(settlements)).toEqual(requests.map(() => "settled"));
+        const records = await store.get(requests.map(({ id }) => id));
+        for (const [index, request] of requests.entries()) {
+          const { scope, turn, runId, holder, fingerprint } = request;
+          const told = { scope, turn, runId, holder, fingerprint, payload: payloads[index] ?? null };
+          expect(records[index]).toMatchObject(told);
+        }
+      }
+    }
+  });
+
   it("comes back from a line as it was given", async () => {
     const store = await storeOn(await scratchUrl(server.url), oddOptions, oddSession);
     for (const text of hostileTexts) await store.queue(ticket("thread", { holder: text, runId: text, maxQueue: 99 }));
