@@ -39,6 +39,7 @@ export interface Stage {
 
 /** Its signal is made when it is first looked at: most runs never do, and an error to abort with takes a tenth of a run's time. */
 export function stage(source: AbortSignal | undefined, reason: () => Error): Stage {
+  let heard = source;
   let followed: ReturnType<typeof follow> | undefined;
   let over = false;
 
@@ -51,7 +52,7 @@ export function stage(source: AbortSignal | undefined, reason: () => Error): Sta
     isOver: () => over,
     signal() {
       if (followed === undefined) {
-        followed = follow([source]);
+        followed = follow([heard]);
         if (over) abort();
       }
       return followed.controller.signal;
@@ -59,6 +60,8 @@ export function stage(source: AbortSignal | undefined, reason: () => Error): Sta
     end() {
       over = true;
       if (followed !== undefined) abort();
+      // What aborts later is no reason, also for who looks later still.
+      else if (!source?.aborted) heard = undefined;
     },
   };
 }

@@ -150,6 +150,15 @@ describe("a lane", () => {
     expect(lists).toEqual([["b"]]);
   });
 
+  it("tells all who gave up, and asks for the rest, however many wait for one id", async () => {
+    const { ask, lists } = recorded();
+    const given = Array.from({ length: 20_000 }, () => rejection(ask({ id: "a" }, { gaveUp: true })));
+    const left = [ask({ id: "a" }), ask({ id: "a" }), ask({ id: "b" })];
+    expect(await Promise.all(left)).toEqual(["a", "a", "b"]);
+    for (const error of await Promise.all(given)) if (!(error instanceof Error)) throw error;
+    expect(lists).toEqual([["a", "b"], ["a"]]);
+  });
+
   it("16: sends by itself what asks to go alone, also while a list hangs", async () => {
     const { ask, lists } = recorded((items) =>
       items.length > 1 ? never() : Promise.resolve(items.map(({ id }) => id)),

@@ -260,4 +260,21 @@ describe.concurrent("the end of a run", () => {
     expect(left.aborted).toBe(true);
     expect(left.reason).toMatchObject({ code: "RUN_LOST" });
   });
+
+  it.each([true, false])("that is over was not stopped by what came later, with lock: %s", async (lock) => {
+    const { tp } = world();
+    for (const [when, reason] of [
+      ["within", { message: "called off" }],
+      ["after", { code: "RUN_LOST" }],
+    ] as const) {
+      const outer = new AbortController();
+      const callOff = () => outer.abort(new Error("called off"));
+      const over = await tp.withRun({ thread: "t", lock, signal: outer.signal }, (run) => {
+        if (when === "within") callOff();
+        return run;
+      });
+      callOff();
+      expect(over.signal.reason).toMatchObject(reason);
+    }
+  });
 });

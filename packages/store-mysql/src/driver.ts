@@ -39,6 +39,18 @@ export function promisedOf(client: MysqlClient): Promised {
   return isCalling(inner) && isAsMade(promised, inner.promise()) ? promising(inner) : promised;
 }
 
+interface Settings {
+  readonly typeCast?: unknown;
+  readonly connectionConfig?: { readonly typeCast?: unknown };
+}
+
+/** Whether the application's `typeCast` may see what is read: also when the client is none that is known. */
+export function mayHook(client: MysqlClient): boolean {
+  const { pool, connection } = client as { pool?: unknown; connection?: unknown };
+  const { config } = (pool ?? connection ?? client) as { config?: Settings };
+  return config === undefined || typeof (config.connectionConfig ?? config).typeCast === "function";
+}
+
 function isCalling(client: unknown): client is Calling {
   return typeof (client as Partial<Calling> | undefined)?.promise === "function";
 }

@@ -1,7 +1,7 @@
 import { describeOn } from "@twiceproof/test-servers/vitest";
 import { expect, it } from "vitest";
 import { mysqlStore } from "../src/index.ts";
-import { effect, poolOn, scratchUrl, win } from "./support/scratch.ts";
+import { effect, poolOn, scratchUrl, storeOn, win } from "./support/scratch.ts";
 
 describeOn(["mariadb", "mysql"], "a pool of the application's", (server) => {
   it.each(["replaced", "wrapped"])("is asked by its own methods where they were %s", async (how) => {
@@ -19,4 +19,16 @@ describeOn(["mariadb", "mysql"], "a pool of the application's", (server) => {
     await win(store, effect("order:1"));
     expect(counted).toBe(1);
   });
+
+  it.each([false, true])(
+    "has no hook of it called for what the store reads, with `disableEval` %s",
+    async (disableEval) => {
+      const typeCast = () => "not what the row says";
+      const store = await storeOn(await scratchUrl(server.url), { disableEval, typeCast });
+      const ref = await win(store, effect("order:1", { scope: "shop" }));
+      await store.abandon(ref, "stopped");
+      expect(await store.get([ref.id])).toMatchObject([{ ...ref, scope: "shop", abandoned: true, state: "in-doubt" }]);
+      expect(await store.history(ref.id)).toMatchObject([{ what: "abandoned", why: "stopped" }]);
+    },
+  );
 });

@@ -66,6 +66,7 @@ export function storeError(error: unknown): TwiceproofError {
     case "42P01":
     case "3F000":
     case "42703":
+    case "42883":
       return schemaMissing(error);
     case "25006":
       return readOnly("The connection may only read: its transactions are set to be read-only.", error);

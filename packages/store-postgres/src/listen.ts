@@ -34,8 +34,8 @@ export function listening(client: PostgresListener, schema: string): Listening {
 
   function heard({ channel, payload = "" }: Notification): void {
     if (channel !== schema) return;
-    const [id = "", version, token] = payload.split(" ");
-    const left = token === undefined ? undefined : { version: Number(version), token: Number(token) };
+    const [id = "", ...how] = payload.split(" ");
+    const left = leftOf(how);
     for (const wake of [...(watchers.get(id) ?? [])]) wake(left);
   }
 
@@ -70,4 +70,10 @@ export function listening(client: PostgresListener, schema: string): Listening {
       client.query(`unlisten ${quotedSchema(schema)}`).catch(() => undefined);
     },
   };
+}
+
+/** Whoever reaches the database may notify: what does not read as a version and a token is a plain call to look. */
+function leftOf(how: readonly string[]): Left | undefined {
+  const [version = Number.NaN, token = Number.NaN] = how.map(Number);
+  return Number.isSafeInteger(version) && Number.isSafeInteger(token) ? { version, token } : undefined;
 }

@@ -91,6 +91,18 @@ describeOn(["postgres", "postgres-distribution"], "listening", (server) => {
     expect(await store.claim([claim])).toEqual([{ answer: "won", token: 2 }]);
   });
 
+  it("takes for a plain call to look what anybody else may notify", async () => {
+    const lefts: (Left | undefined)[] = [];
+    const client = await place.client();
+    const { id } = lock("thread");
+    place.store(undefined, { listen: client }).watch?.(id, (left) => lefts.push(left));
+    const said = ["", " 2", " x y", " 2 1.5", " 1e400 1", " 9223372036854775808 1", " 2 1"];
+    await client.query("select 1");
+    for (const how of said) await place.query("select pg_notify($1, $2)", [place.schema, `${id}${how}`]);
+    await until(async () => (await client.query("select 1")) && lefts.length === said.length);
+    expect(lefts).toEqual([...said.slice(1).map(() => undefined), { version: 2, token: 1 }]);
+  });
+
   it("is told nothing of a lock for which nobody waits, of effects, and of what it no longer watches", async () => {
     const store = await place.migrated();
     const { woken, watch } = await ears();

@@ -135,6 +135,14 @@ describeOn(["postgres", "postgres-distribution"], "migrating", (server) => {
     expect(await rejection(store.claim([effect("another")]))).toMatchObject({ code: "STORE_SCHEMA_MISSING" });
   });
 
+  it("tells when the function was left behind by who copied the tables alone, and has it printed", async () => {
+    const store = await place.migrated();
+    await place.query("drop function $s.claim_record");
+    expect(await rejection(store.claim([effect("order")]))).toMatchObject({ code: "STORE_SCHEMA_MISSING" });
+    await place.query(printMigrations({ schema: place.schema }));
+    expect((await win(store, effect("order"))).token).toBe(1);
+  });
+
   it("refuses a schema that a newer version wrote, before the first statement, and changes nothing", async () => {
     await place.migrated();
     await place.query("insert into $s.migrations (version, at) values (99, now())");
