@@ -55,7 +55,8 @@ export interface KernelOptions {
 
 export function createKernel({ onEvent, maxResultBytes, ...options }: KernelOptions): Kernel {
   const { store } = options;
-  const apart = !store.listsLocks;
+  const apart = !store.oneWriter;
+  const divides = !store.oneWriter;
   const codec = createCodec({ maxResultBytes });
   const codecs = new WeakMap<readonly CodecType[], Codec>();
 
@@ -71,9 +72,12 @@ export function createKernel({ onEvent, maxResultBytes, ...options }: KernelOpti
     codec,
     codecWith,
     heartbeat: createHeartbeat((renewals) => store.renew(renewals)),
-    claimEffect: lane((requests) => store.claim(requests), { answers: concerns }),
+    claimEffect: lane((requests) => store.claim(requests), { answers: concerns, divides }),
     claimLock: lane((requests) => store.claim(requests), { answers: concerns, apart }),
-    settle: lane((settlements) => store.settle(settlements), { weigh: ({ payload }) => payload?.text.length ?? 0 }),
+    settle: lane((settlements) => store.settle(settlements), {
+      weigh: ({ payload }) => payload?.text.length ?? 0,
+      divides,
+    }),
     release: lane((settlements) => store.settle(settlements), { apart }),
     get: lane((items) => store.get(items.map(({ id }) => id)), { answers: () => true }),
     emit(event) {

@@ -28,8 +28,8 @@ export interface Store {
    * as it was left if that is known. Those who wait look by themselves too, a little later. The returned function ends it.
    */
   watch?(id: string, wake: (left?: Left) => void): () => void;
-  /** Optional, for speed alone: a list of locks costs little more than one, when they are claimed and when they are released. */
-  readonly listsLocks?: boolean;
+  /** Optional, for speed alone: writers exclude each other, as in SQLite. Core then lists locks too, and divides no list. */
+  readonly oneWriter?: boolean;
   /**
    * Optional: for somebody else's transaction in the same database, such as a checkpointer's. It brings a row while this
    * lock is held by this claim, and whoever would take or end it then waits until that transaction is over; a renewal does

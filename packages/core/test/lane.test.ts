@@ -51,6 +51,30 @@ describe("a lane", () => {
     expect(lists).toEqual([["first"], ["a", "b"]]);
   });
 
+  it("that divides sends many as two lists at once, and the next when both are answered", async () => {
+    const slow = gate();
+    const lists: string[][] = [];
+    const ask = lane<Item, string>(
+      async (items) => {
+        lists.push(items.map(({ id }) => id));
+        if (items[0]?.id === "0") await slow.opened;
+        return items.map(({ id }) => id);
+      },
+      { divides: true },
+    );
+    const many = named(64).map((item) => ask(item));
+    // Of the second half.
+    expect(await many[63]).toBe("63");
+    expect(lists.map(({ length }) => length)).toEqual([32, 32]);
+    const few = named(63).map(({ id }) => ask({ id: `next ${id}` }));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(lists).toHaveLength(2);
+    slow.open();
+    expect(await Promise.all(many)).toEqual(named(64).map(({ id }) => id));
+    await Promise.all(few);
+    expect(lists.map(({ length }) => length)).toEqual([32, 32, 63]);
+  });
+
   it("whose items go apart sends each at once and alone, and gives an answer to others of its id", async () => {
     const slow = gate();
     const lists: string[][] = [];

@@ -17,7 +17,7 @@ export function sqliteStore(source: string | URL | SqliteHandle): Store {
   const { read, single, write, close } = session(source);
 
   return {
-    listsLocks: true,
+    oneWriter: true,
 
     async claim(requests) {
       const [alone] = requests.length === 1 && requests[0]?.ticketId === undefined ? requests : [];
