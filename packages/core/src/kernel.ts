@@ -55,8 +55,7 @@ export interface KernelOptions {
 
 export function createKernel({ onEvent, maxResultBytes, ...options }: KernelOptions): Kernel {
   const { store } = options;
-  const apart = !store.oneWriter;
-  const divides = !store.oneWriter;
+  const manyWriters = !store.oneWriter;
   const codec = createCodec({ maxResultBytes });
   const codecs = new WeakMap<readonly CodecType[], Codec>();
 
@@ -72,13 +71,13 @@ export function createKernel({ onEvent, maxResultBytes, ...options }: KernelOpti
     codec,
     codecWith,
     heartbeat: createHeartbeat((renewals) => store.renew(renewals)),
-    claimEffect: lane((requests) => store.claim(requests), { answers: concerns, divides }),
-    claimLock: lane((requests) => store.claim(requests), { answers: concerns, apart }),
+    claimEffect: lane((requests) => store.claim(requests), { answers: concerns, divides: manyWriters }),
+    claimLock: lane((requests) => store.claim(requests), { answers: concerns, apart: manyWriters }),
     settle: lane((settlements) => store.settle(settlements), {
       weigh: ({ payload }) => payload?.text.length ?? 0,
-      divides,
+      divides: manyWriters,
     }),
-    release: lane((settlements) => store.settle(settlements), { apart }),
+    release: lane((settlements) => store.settle(settlements), { apart: manyWriters }),
     get: lane((items) => store.get(items.map(({ id }) => id)), { answers: () => true }),
     emit(event) {
       // A broken observer must not change what happens to an effect, nor, being async, end the process.

@@ -84,12 +84,7 @@ export function lineUp(kernel: Kernel, { wanted, wait, signal, busy }: LinePlan)
    * A release wakes the first at once, and the second, who may be the first by now; those behind them one after the other,
    * so that they do not stand in the way. The longer the holder is at it, the less a moment more matters.
    */
-  async function rest(
-    ahead: number,
-    record: ClaimRecord | null,
-    leftMs: number,
-    woken: Promise<unknown>,
-  ): Promise<void> {
+  async function rest(ahead: number, record: ClaimRecord | null, leftMs: number, woken: Promise<void>): Promise<void> {
     const held = kernel.held.get(id);
     if (held !== heard) void held?.then(() => wakeUp(kernel.freed.get(id)));
     heard = held;
@@ -123,11 +118,11 @@ export function lineUp(kernel: Kernel, { wanted, wait, signal, busy }: LinePlan)
       const leftMs = (): number => wait.maxMs - waited();
       if (leftMs() <= 0) throw await refusal("timeout", met);
       for (;;) {
-        const { promise: woken, resolve } = Promise.withResolvers<Left | undefined>();
+        const { promise: woken, resolve } = Promise.withResolvers<void>();
         let left: Left | undefined;
         wakeUp = (how) => {
           left = how;
-          resolve(how);
+          resolve();
         };
         enter();
         const queued = await reach(ask, { withinMs: kernel.storeTimeoutMs }).catch((error: unknown) => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { TwiceproofError } from "../src/errors.ts";
-import { lane } from "../src/lane.ts";
+import { type LaneOptions, lane } from "../src/lane.ts";
 import { brokenConnection, never } from "./support/faults.ts";
 import { gate, rejection, until } from "./support/waiting.ts";
 
@@ -14,6 +14,7 @@ const named = (count: number): Item[] => Array.from({ length: count }, (_, n) =>
 /** Answers each item with its id, and remembers the lists. */
 function recorded(
   answer: (items: readonly Item[]) => Promise<readonly string[]> = async (items) => items.map(({ id }) => id),
+  options: LaneOptions<Item, string> = {},
 ) {
   const lists: string[][] = [];
   const ask = lane<Item, string>(
@@ -21,9 +22,17 @@ function recorded(
       lists.push(items.map(({ id }) => id));
       return answer(items);
     },
-    { weigh: ({ weight = 0 }) => weight },
+    { weigh: ({ weight = 0 }) => weight, ...options },
   );
   return { ask, lists };
+}
+
+/** The list that begins with this id is answered later than others. */
+function behind(first: string, opened: Promise<unknown>) {
+  return async (items: readonly Item[]) => {
+    if (items[0]?.id === first) await opened;
+    return items.map(({ id }) => id);
+  };
 }
 
 describe("a lane", () => {
@@ -37,10 +46,7 @@ describe("a lane", () => {
 
   it("sends what comes while a list is under way as the next one", async () => {
     const slow = gate();
-    const { ask, lists } = recorded(async (items) => {
-      if (items[0]?.id === "first") await slow.opened;
-      return items.map(({ id }) => id);
-    });
+    const { ask, lists } = recorded(behind("first", slow.opened));
     const first = ask({ id: "first" });
     await until(() => lists.length === 1);
     const rest = [ask({ id: "a" })];
@@ -53,15 +59,7 @@ describe("a lane", () => {
 
   it("that divides sends many as two lists at once, and the next when both are answered", async () => {
     const slow = gate();
-    const lists: string[][] = [];
-    const ask = lane<Item, string>(
-      async (items) => {
-        lists.push(items.map(({ id }) => id));
-        if (items[0]?.id === "0") await slow.opened;
-        return items.map(({ id }) => id);
-      },
-      { divides: true },
-    );
+    const { ask, lists } = recorded(behind("0", slow.opened), { divides: true });
     const many = named(64).map((item) => ask(item));
     // Of the second half.
     expect(await many[63]).toBe("63");
@@ -77,15 +75,7 @@ describe("a lane", () => {
 
   it("whose items go apart sends each at once and alone, and gives an answer to others of its id", async () => {
     const slow = gate();
-    const lists: string[][] = [];
-    const ask = lane<Item, string>(
-      async (items) => {
-        lists.push(items.map(({ id }) => id));
-        if (items[0]?.id === "first") await slow.opened;
-        return items.map(({ id }) => id);
-      },
-      { apart: true, answers: () => true },
-    );
+    const { ask, lists } = recorded(behind("first", slow.opened), { apart: true, answers: () => true });
     const first = ask({ id: "first" });
     await until(() => lists.length === 1);
     expect(await Promise.all(["a", "b", "a"].map((id) => ask({ id })))).toEqual(["a", "b", "a"]);

@@ -290,12 +290,7 @@ describe.concurrent("a lock of exclusive", () => {
 
 describe("a run that waits", () => {
   it("is woken by a release in its own process, by the store if that can, and by close: no timer has to pass", async () => {
-    // Timers that never fire: whoever only polls would wait for ever.
-    const never = () => setTimeout(() => undefined, 1_000_000).unref();
-    const { createTwiceproof, memoryStore } = await loadedWith({ setTimeout: never as never }, async () => ({
-      ...(await import("../src/twiceproof.ts")),
-      ...(await import("../src/memory-store.ts")),
-    }));
+    const { createTwiceproof, memoryStore } = await loadedWithoutTimers();
     const store = memoryStore();
     const wakers = new Set<() => void>();
     const watching = {
@@ -327,11 +322,7 @@ describe("a run that waits", () => {
   });
 
   it("13: and is told how the lock was left, claims it without another look, and believes no word that is wrong", async () => {
-    const never = () => setTimeout(() => undefined, 1_000_000).unref();
-    const { createTwiceproof, memoryStore } = await loadedWith({ setTimeout: never as never }, async () => ({
-      ...(await import("../src/twiceproof.ts")),
-      ...(await import("../src/memory-store.ts")),
-    }));
+    const { createTwiceproof, memoryStore } = await loadedWithoutTimers();
     const store = memoryStore();
     const wakers = new Set<(left?: Left) => void>();
     let looks = 0;
@@ -367,3 +358,12 @@ describe("a run that waits", () => {
     }
   });
 });
+
+/** With timers that never fire: whoever only polls would wait for ever. */
+function loadedWithoutTimers() {
+  const never = () => setTimeout(() => undefined, 1_000_000).unref();
+  return loadedWith({ setTimeout: never as never }, async () => ({
+    ...(await import("../src/twiceproof.ts")),
+    ...(await import("../src/memory-store.ts")),
+  }));
+}

@@ -56,8 +56,8 @@ export const heldByRequest: string =
   "c.id = r.id and c.attempt_id = r.attempt_id and c.token = r.token and c.state = 'claimed'";
 
 /**
- * Of a lock that is free now: tells those who listen how it was left, if somebody waits. A notification holds up the commits of the whole
- * server for a moment, and an effect sends none. The channel has the schema's name, which is quoted and plain.
+ * Of a lock that is free now: tells those who listen how it was left, if somebody waits. A notification holds up the
+ * commits of the whole server for a moment, and an effect sends none. The channel has the schema's name, which is quoted and plain.
  */
 export function telling(schema: string): string {
   return `case when c.kind = 'lock' then (

@@ -20,8 +20,8 @@ export interface Listening {
 }
 
 /**
- * Hears of the locks that were freed while somebody waits. The channel has the schema's name, the payload is the lock's id, version and token.
- * Nothing is asked of the connection before the first watch, and nothing depends on it: who waits looks by itself as well.
+ * Hears of the locks that were freed while somebody waits. The channel has the schema's name, the payload is the lock's
+ * id, version and token. Nothing is asked of the connection before the first watch, and nothing depends on it: who waits looks by itself as well.
  *
  * @throws TwiceproofError `INVALID_ARGUMENT`
  */

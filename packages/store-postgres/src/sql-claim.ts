@@ -25,13 +25,30 @@ const asked = `${asBytes("$1::text")}, ${asBytes("$2::text")}, $3::text, $4::tex
 
 const granted = (leaseMs: string): string => `'claimed', 1, 1, ${now} + ${lasting(leaseMs)}, ${now}, ${now}`;
 
+/** What a claim writes into a free row. */
+const again = (given: Readonly<Record<string, string>>): string => `${Object.entries(given)
+  .map(([column, value]) => `${column} = ${value}`)
+  .join(", ")},
+      state = 'claimed', token = c.token + 1, version = c.version + 1, abandoned = false, disputed = false,
+      by_verdict = false, cancel_requested = false, settled_at = null, result_format = null, result = null`;
+
+/** Of it, what comes from the claimant: as parameters of `claimReleased`. */
+const released = {
+  attempt_id: asBytes("$2::text"),
+  name: "$3::text",
+  scope: "$4::text",
+  turn: "$5::text",
+  run_id: "$6::text",
+  holder: "$7::text",
+  lease_ms: "$8::bigint",
+  lease_until: `${now} + ${lasting("$8::bigint")}`,
+  claimed_at: now,
+};
+const excluded = Object.fromEntries(Object.keys(released).map((column) => [column, `excluded.${column}`]));
+
 /** The free row whose version the claimant names. */
 const overwrite = `on conflict (id) do update set
-      id = excluded.id,
-      name = excluded.name, scope = excluded.scope, turn = excluded.turn, run_id = excluded.run_id, state = 'claimed',
-      token = c.token + 1, version = c.version + 1, attempt_id = excluded.attempt_id, holder = excluded.holder,
-      lease_ms = excluded.lease_ms, lease_until = excluded.lease_until, abandoned = false, disputed = false,
-      by_verdict = false, cancel_requested = false, claimed_at = excluded.claimed_at, settled_at = null, result_format = null, result = null
+      id = excluded.id, ${again(excluded)}
     where c.version = $13::bigint and c.fingerprint = excluded.fingerprint and c.attempt_id <> excluded.attempt_id
       and ${isFree}`;
 
@@ -61,10 +78,7 @@ export function claimStatements(schema: string): Readonly<Record<ClaimStatement,
 
   const takeReleased = (before: string): string => `
   update ${claims} c
-  set name = $3::text, scope = $4::text, turn = $5::text, run_id = $6::text, state = 'claimed', token = c.token + 1,
-    version = c.version + 1, attempt_id = ${asBytes("$2::text")}, holder = $7::text, lease_ms = $8::bigint,
-    lease_until = ${now} + ${lasting("$8::bigint")}, abandoned = false, disputed = false, by_verdict = false,
-    cancel_requested = false, claimed_at = ${now}, settled_at = null, result_format = null, result = null
+  set ${again(released)}
   where c.id = ${asBytes("$1::text")} and c.version = $10::bigint and c.fingerprint = $9::text and c.kind = 'lock'
     and c.state = 'released' and c.attempt_id <> ${asBytes("$2::text")}
     and c.xmin = (select s.xmin from ${claims} s where s.id = ${asBytes("$1::text")})
